@@ -212,7 +212,21 @@ def build_items(build: Build) -> tuple[Item, ...]:
 
 def lacking(items: Iterable[Item]) -> tuple[Item, ...]:
     """Those of the files that this machine's cache lacks."""
-    return tuple(item for item in items if not _is_here(item))
+    found = tuple(item for item in items if not _is_here(item))
+    for item in found:
+        _require_no_other_module(item)
+    return found
+
+
+def _require_no_other_module(item: Item) -> None:
+    """A compile that gives other bytes on another host is told, and neither module takes the other's place."""
+    cache, path = BuildCache(cache_root()), cache_root() / item.place
+    kept = cache.find(path.parent.name, "")
+    if kept is not None and path == cache.module(kept) and path.is_file() and sha256_of(path) == kept.module_sha256:
+        raise RunError(
+            f"{path.parent}: is another module than that of another host, though all that decides it is equal; compile "
+            "it on both by hand and compare, or remove this folder"
+        )
 
 
 def _is_here(item: Item) -> bool:

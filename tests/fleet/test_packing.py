@@ -185,6 +185,13 @@ def test_a_module_that_was_damaged_is_neither_sent_nor_used(world: World) -> Non
         build_items(build)
 
 
+def test_another_module_under_the_same_key_is_told_and_not_replaced(world: World) -> None:
+    build, _ = BuildCache(world.folder / "here").compile(world.request())
+    (module,) = (item for item in build_items(build) if item.place.endswith("/module.vmfb"))
+    answer = tasks.lacking((replace(module, sha256="0" * 64),))
+    assert "is another module than that of another host, though all that decides it is equal" in answer.trouble
+
+
 def test_what_was_sent_and_is_no_longer_used_makes_room(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packing, "LIMIT_BYTES", 2)
     sent = {}
