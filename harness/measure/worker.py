@@ -137,7 +137,7 @@ class Turns:
         while calls * per_call < request["target_ns"] and calls < _MOST_CALLS:
             calls = min(max(calls + 1, -(-request["target_ns"] // max(per_call, 1))), _MOST_CALLS)
             per_call = case.call(calls) // calls
-        return {"calls": calls, "first_call_ns": first_ns, "per_call_ns": per_call}
+        return {"calls": calls, "per_call_ns": per_call}
 
     def warm(self, request: dict[str, Any]) -> dict[str, Any]:
         """Warm a case up whose turns are known."""

@@ -90,7 +90,6 @@ _REFUSED = {
     if kind in _REASONS
     for name in names
 }
-_RUNS_CODE = (_REASONS["loads_code"], _REASONS["runs_a_program"])
 _HAS_A_PATH = "has a path in its value, and is no flag that is known to read there or to dump below the working folder"
 _LEADS_OUTSIDE = "writes outside the compiler's working folder, below which a path like dumps/x lies"
 _NAMES_THE_MODEL = "names the harness's own copy of the model"
@@ -124,8 +123,3 @@ def refusal(flag: str, *, at_run: bool) -> str | None:
         return _HAS_A_PATH if has_a_path else None
     is_absolute = any(part.startswith(("/", "\\", "~")) or part[1:2] == ":" for part in value.split("="))
     return _LEADS_OUTSIDE if ".." in pieces or is_absolute else None
-
-
-def runs_code(flag: str) -> bool:
-    """Whether a flag makes a tool load code or run a program."""
-    return any(refusal(flag, at_run=at_run) in _RUNS_CODE for at_run in (False, True))

@@ -47,7 +47,7 @@ def main() -> None:
             answer = {"ok": False, "error": "a worker that computes nothing has no outputs"}
         elif request["op"] == "calibrate":
             per_call = script["per_call_ns"].get(request["case"], 1_000_000)
-            answer |= {"calls": max(1, request["target_ns"] // per_call), "first_call_ns": 1, "per_call_ns": per_call}
+            answer |= {"calls": max(1, request["target_ns"] // per_call), "per_call_ns": per_call}
         elif request["op"] == "round":
             answer |= {"started_unix_ns": time.time_ns(), "turns": []}
             time.sleep(script.get("round_s", 0.0))
