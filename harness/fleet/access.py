@@ -151,16 +151,20 @@ async def _ask(access: Access, operation: str) -> Any:
 
 
 def _why_silent(access: Access, error: BaseException) -> str:
-    """Why nobody answers, as Dask's error or one behind it says."""
+    """Why nobody answers: nobody listens there, or what Dask's error or one behind it says."""
+    try:
+        socket.create_connection((access.host, access.port), _CONNECT_S).close()
+    except (ConnectionRefusedError, socket.gaierror) as refused:
+        why = refused.strerror or refused
+        return f"nobody answers ({why}); start `harness fleet scheduler` there, or check address and firewall"
+    except OSError:
+        pass  # Dask's error says more
     mend = "compare the clocks of both machines, and name the folder of the scheduler's fleet with --certificates"
     said = ""
     behind: BaseException | None = error
     while behind is not None:
         if isinstance(behind, ssl.SSLCertVerificationError):
             return f"this machine does not trust the scheduler ({behind.verify_message}); {mend}"
-        if isinstance(behind, ConnectionRefusedError | socket.gaierror):
-            why = behind.strerror or behind
-            return f"nobody answers ({why}); start `harness fleet scheduler` there, or check address and firewall"
         alert = re.search(r"ALERT_(\w+)", str(behind))
         said = f" ({alert[1].replace('_', ' ').lower()})" if alert else said
         behind = behind.__cause__ or behind.__context__

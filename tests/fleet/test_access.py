@@ -117,8 +117,6 @@ def test_who_does_not_answer_or_otherwise_is_named(greeting: bytes, monkeypatch:
             ask(access_to(address, "--fleet", None, trust_network=False), FACTS)
         answered.set()
         thread.join()
-    monkeypatch.setattr(access, "_CONNECT_S", 3.0)
-    monkeypatch.setattr(access, "_ANSWER_S", 10.0)
     with pytest.raises(UsageError, match=rf"{address}: nobody answers \(Connection refused\)"):
         ask(access_to(address, "--fleet", None, trust_network=False), FACTS)
 
