@@ -5,6 +5,7 @@ Run it with `make commands`, which writes the file.
 
 import re
 from collections.abc import Iterator
+from inspect import Parameter
 from typing import Literal, get_args, get_origin
 
 from cyclopts import App
@@ -67,7 +68,7 @@ def facts(argument: Argument) -> str:
     shown, default = argument.parameter.show_default, argument.field_info.default
     if argument.required:
         return f"{choices} Required."
-    if shown is False or default in (None, (), False, ""):
+    if shown is False or default in (None, (), False, "", Parameter.empty):
         return choices
     return f"{choices} Default: `{shown(default) if callable(shown) else default}`."
 

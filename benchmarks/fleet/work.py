@@ -257,7 +257,6 @@ def check_group(data: bytes, items: tuple[Item, ...], contents: Mapping[Item, by
             max_relative=2.2e-6,
             outputs=(OutputRecord(file=kept[case.name].place),),
             other_inputs=True,
-            wall_ns=round(machine.work.check_s * 1e9),
         )
         for case in cases
     )
@@ -285,7 +284,6 @@ def measure(data: bytes, items: tuple[Item, ...], contents: Mapping[Item, bytes]
             host_peak_bytes=20_000_000,
             device_peak_bytes=0,
             load_1min=0.5,
-            wall_ns=round(machine.work.reference_s * 1e9),
             host=machine.name,
         )
         for name in sorted(asked)

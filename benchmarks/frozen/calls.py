@@ -99,12 +99,6 @@ def _reports() -> Iterator[Call]:
         for output in (*_FORMATS, "github"):
             yield Call(f"report-{name}-{output}", ["report", folder, "--format", output])
         yield Call(f"report-{name}-full", ["report", folder, "--format", "markdown", "--full"])
-    for output in (*_FORMATS, "github"):
-        yield Call(f"report-against-base-{output}", ["report", HEAD, "--base", BASE, "--format", output])
-        nights = ["history/20240113-020000-made", "--base", NIGHT]
-        yield Call(f"report-against-night-{output}", ["report", *nights, "--format", output])
-    yield Call("report-across-hosts", ["report", HEAD, "--base", BASE, "--across-hosts"], [_on_another_machine(BASE)])
-    yield Call("report-of-another-host", ["report", HEAD, "--base", BASE], [_on_another_machine(BASE)])
     yield Call("report-narrow", ["report", HEAD], environment={"COLUMNS": "70"})
     yield Call("report-wide", ["report", PUBLISHED], environment={"COLUMNS": "220"})
     yield Call("report-comparison-narrow", ["report", SIDES], environment={"COLUMNS": "70"})
@@ -113,12 +107,6 @@ def _reports() -> Iterator[Call]:
     yield Call("report-without-turns", ["report", HEAD], [_remove(f"{HEAD}/rounds.jsonl")])
     linked = ["--run-url", "https://example.org/run", "--artifact-url", "https://example.org/full.md"]
     linked += ["--dashboard-url", "https://example.org/pages", "--images-url", "https://example.org/pictures"]
-    linked += [
-        "--base-commit",
-        "https://example.org/commit/0123456789abcdef0123456789abcdef01234567",
-        "--head-commit",
-        "https://example.org/commit/89abcdef0123456789abcdef0123456789abcdef",
-    ]
     files = ["--full-out", "full.md", "--step-summary", "summary.md", "--out", "comment.md"]
     for name, folder in (("sides", SIDES), ("head", HEAD)):
         yield Call(f"report-github-links-{name}", ["report", folder, "--format", "github", *linked, *files])
@@ -337,9 +325,6 @@ def _wrong_calls() -> Iterator[Call]:
         "report-nothing": ["report"],
         "report-not-there": ["report", "results/nothing"],
         "report-no-run": ["report", "suites"],
-        "report-base-not-there": ["report", HEAD, "--base", "results/nothing"],
-        "report-base-of-comparison": ["report", SIDES, "--base", BASE],
-        "report-unlike": ["report", HEAD, "--base", PUBLISHED],
         "report-full-out": ["report", HEAD, "--full-out", "full.md"],
         "report-out": ["report", HEAD, "--out", "tiny.toml/x"],
         "selfcheck-filter": ["selfcheck", "tiny.toml", "--filter", "nothing*"],

@@ -55,7 +55,7 @@ COMMANDS = {
     "new": ("inspect:new_app", "Begin a plugin or a suite of your own, or write out the suites of the harness."),
     "plot": ("plot:plot", "Draw a run, a comparison, an explanation, a tuning, or a series of a results folder."),
     "plugins": ("inspect:plugins", "Show the plugins, builders and peers that are installed, with their options."),
-    "report": ("report:report", "Print the report of a run or another result again, or of a run against another one."),
+    "report": ("report:report", "Print the report of a run or another result again."),
     "results": (
         "results:results_app",
         "Keep many runs: list, tag, merge and check them.",

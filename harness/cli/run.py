@@ -253,10 +253,6 @@ def _resumed(options: RunOptions) -> RunOptions:
             "give either a suite, as in `harness run suites/esrgan.toml`, or --resume with a run directory"
         )
     if options.resume is None:
-        if options.skip:
-            raise UsageError(
-                "--skip is for a run that goes on with --resume; leave cases out with [matrix] or --filter"
-            )
         return options
     own = ("toolchains", "patterns", "tags", "budget_s", "generations", "seed", "shard")
     given = [name for name in own if getattr(options, name)] + ([] if options.measure else ["no_measure"])

@@ -7,7 +7,6 @@ twice, and a host that is lost takes no more than a generation with it.
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 from harness.cache import cache_root
@@ -25,7 +24,7 @@ from harness.models.materialize import ModelArtifact
 from harness.process import Limits
 from harness.records.case import Case
 from harness.records.run import Build, Check, Failure, Lost, Peak, Placed, Reference, Round, Run
-from harness.stages.build import fail_unmade, keep_build, requests_of, require_cache
+from harness.stages.build import fail_unmade, keep_build, requests_of
 from harness.stages.context import Context, failed_at
 from harness.stages.measure import Losses, distinct_cases, keep_check, keep_measured, wanted_generation
 from harness.stages.options import RunOptions
@@ -93,7 +92,6 @@ class FleetRun(Dispatcher[Compile | Group]):
 
     async def do(self) -> None:
         """Do all that is left."""
-        self._directory.before_failure = partial(require_cache, self._directory.path, self._artifacts, self.builds)
         await self.look()
         self.require_fleet()
         if not self.here:

@@ -185,7 +185,6 @@ class Check:
     outputs: tuple[OutputRecord, ...] = ()  # What a comparison with another run needs; () where the check failed
     other_inputs: bool = False  # Whether it was right for other random inputs too
     below_tolerance: tuple[int, ...] = ()  # Positions of the outputs for which zeros would pass
-    wall_ns: int | None = None  # What the check took; None in runs that are older than this field
     no_second_opinion: str = ""  # Why no reference judged it
     also_against: str = ""  # What else it agrees with
     reference: str = ""  # Where the evaluator's answer lies in the cache; "" where it did not judge
@@ -216,7 +215,6 @@ class Reference:
     device_peak_bytes: int | None = None  # The same of the device-local ones
     memory: tuple[DeviceMemory, ...] = ()  # Of each device, in the order of the command line
     load_1min: float | None = None
-    wall_ns: int | None = None  # What the whole process took; None in runs that are older than this field
     failure: Failure | None = None
     host: str = ""  # Which host was asked; "" where one machine measured the whole run
     attempt: int = 0  # As of the group's `Placed`

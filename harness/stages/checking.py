@@ -16,9 +16,7 @@ from harness.stages.options import compile_limits
 from harness.stages.prepare import Prepared, prepare
 from harness.store.evidence import is_expected
 from harness.suite.cases import Selection
-from harness.suite.load import Device, Suite, Variant
-from harness.suite.schema import FlagSetFile
-from harness.suite.toml_file import read_content, read_toml
+from harness.suite.load import Device, Variant
 from harness.text import did_you_mean, plural
 from harness.toolchain import Toolchain
 from harness.toolchain.tools import flag_name
@@ -40,8 +38,6 @@ BACKENDS = tuple(dict.fromkeys(backend for backends in _RUNS.values() for backen
 # Flags that only one backend, or one driver, reads, by how their names begin.
 _OF_BACKEND = {"iree-llvmcpu-": "llvm-cpu", "iree-cuda-": "cuda", "iree-rocm-": "rocm", "iree-vulkan-": "vulkan-spirv"}
 _OF_DRIVER = {"task_": "local-task", "vulkan_": "vulkan", "cuda_": "cuda", "hip_": "hip"}
-# So many models are named where several have the same key.
-_NAMED = 3
 # Values of flags that have one: lists, which may be given piece by piece, hold names.
 _ONE_VALUE = re.compile(r"^(?:true|false|O?\d+)$")
 _TARGET = re.compile(r"^(?:\w+=)?(?P<device>[a-z]+)(?:\[\d+\])?$")
@@ -78,7 +74,7 @@ def check_suite(path: Path, toolchains: Sequence[Toolchain], progress: Progress)
         "contradiction": list(contradictions(prepared)),
         "failed": list(_failed(prepared, artifacts)),
         "no effect": list(_without_effect(prepared)),
-        "unused": [*_unused(prepared), *no_longer_needed(prepared)],
+        "unused": list(_unused(prepared)),
     }
     return Checked(
         suite=path,
@@ -96,24 +92,7 @@ def _failed(prepared: Prepared, artifacts: Mapping[str, ModelArtifact | Failure]
             yield f"model {name}: {artifact.message}; {fails} with it"
 
 
-def no_longer_needed(prepared: Prepared) -> Iterator[str]:
-    """Keys of models that were needed before outputs had a reference of their own."""
-    judged = [model for model in prepared.suite.models if model.check != "none"]
-    if names := [model.name for model in judged if model.tolerance is not None]:
-        why = "the float64 reference knows by how much outputs may be off"
-        yield f"{_first_of(names)} tolerance: {why}; try it without tolerance"
-    if names := [model.name for model in judged if model.reference == "baseline"]:
-        yield f"{_first_of(names)} reference: outputs are held against the float64 reference; leave it out"
-    if silent := [model.name for model in prepared.suite.models if model.check == "none" and not model.why]:
-        yield f"{_first_of(silent)} check: nothing judges outputs, and reports cannot say why; add why = '...'"
-
-
-def _first_of(models: Sequence[str]) -> str:
-    first = ", ".join(f"[models.{name}]" for name in models[:_NAMED])
-    return f"{first} and {plural(len(models) - _NAMED, 'more model')}" if len(models) > _NAMED else first
-
-
-# ------------------------------------------------------------------------------------------------------ contradictions
+# --- contradictions ---
 
 
 def contradictions(prepared: Prepared) -> Iterator[str]:
@@ -183,7 +162,7 @@ def target_backends(flags: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(backends))
 
 
-# -------------------------------------------------------------------------------------------------- what has no effect
+# --- what has no effect ---
 
 
 def _without_effect(prepared: Prepared) -> Iterator[str]:
@@ -235,7 +214,7 @@ def _drivers(device: Device) -> set[str]:
     return {uri.partition("://")[0] for uri in device.uris}
 
 
-# ----------------------------------------------------------------------------------------------------------- not used
+# --- not used ---
 
 
 def _unused(prepared: Prepared) -> Iterator[str]:
@@ -257,26 +236,6 @@ def _unused(prepared: Prepared) -> Iterator[str]:
     for label in prepared.peers:
         if label not in labels:
             yield f"peers: {label}: no case is for it, since peers run beside llvm-cpu on one device"
-    for model in suite.models:
-        if model.check == "none":
-            mismatch = model.expectation is not None and model.expectation.message is None
-            keys = {"expected": model.expected, "tolerance": model.tolerance, "expect": mismatch}
-            for key in (key for key, value in keys.items() if value):
-                yield f'[models.{model.name}] {key}: unused, since check = "none" judges nothing; leave one of them out'
-    yield from _unused_flag_sets(suite)
-
-
-def _unused_flag_sets(suite: Suite) -> Iterator[str]:
-    """Those of the suite's files that no variant names, a line for each file, which may be for several suites."""
-    used = {flag_set.name for variant in suite.variants for flag_set in variant.flag_sets}
-    content, _ = read_content(suite.path)
-    for name in content.get("flagset_files", []):
-        file, _ = read_toml(suite.path.parent / name, FlagSetFile)
-        left = [flag_set for flag_set in file.flagsets if flag_set not in used]
-        if len(left) == len(file.flagsets):
-            yield f"flagset_files: {name}: no variant names a flag set of it; remove it"
-        elif left:
-            yield f"flagset_files: {name}: no variant names {', '.join(left)}"
 
 
 def _or(words: Sequence[str]) -> str:

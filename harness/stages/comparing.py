@@ -10,12 +10,11 @@ from harness.cache import cache_root
 from harness.compare.comparison import Plan, conclude, plan_comparison, recorded
 from harness.compare.engine import STOPPED
 from harness.compare.options import CompareOptions
-from harness.compare.pairs import Side, require_whole, side_of
+from harness.compare.pairs import Side
 from harness.compare.remeasure import RowBench, StoppedWithRows, remeasure
 from harness.compare.sides import Named
-from harness.errors import HarnessError, Interrupted, RunError, UsageError
+from harness.errors import HarnessError, Interrupted, RunError
 from harness.metrics import LATENCY
-from harness.progress import Progress
 from harness.records.comparison import Comparison, Explained, Row
 from harness.report import render
 from harness.report.data import document_of
@@ -24,12 +23,9 @@ from harness.report.verdicts import real_rows
 from harness.stages.explaining import AskedPair, explain_pair, keep
 from harness.stages.options import compile_limits
 from harness.stages.session import SidesSession, going_on, policy_of, words_of
-from harness.store.kinds import COMPARISON
-from harness.store.run_directory import load_run
 from harness.store.work_directory import ComparisonDirectory
 from harness.text import plural
 from harness.toolchain import Toolchain
-from harness.toolchain.host_cpu import environment_here
 
 _ON_FLEET = ("fleet", "certificates", "trust_network")  # The fleet's scheduler may be elsewhere now
 
@@ -160,61 +156,3 @@ def _explained(row: Row, plan: Plan, toolchains: Mapping[str, Toolchain], sessio
         session.progress.note(f"{row.case} cannot be explained: {error}")
         return Explained(case=row.case, explanation="", sentence=f"It cannot be explained: {error}.")
     return short_form(explanation)
-
-
-# --- Two runs that are compared when somebody wants a report of them ---
-
-
-def load_against(path: Path, base: Path, progress: Progress, *, across_hosts: bool) -> Comparison:
-    """A run against another one: as both were measured side by side where they were, else as each recorded it.
-
-    What they recorded is compared as `harness compare --no-remeasure` does it; that is not kept, and has no id.
-    """
-    for option, folder in (("", path), ("--base ", base)):
-        if COMPARISON.is_at(folder):
-            raise UsageError(
-                f"{option}{folder}: is a comparison, which has its base already; --base is for two runs, so give a run"
-            )
-    if path.resolve() == base.resolve():
-        raise UsageError(f"{path} is given twice; `harness compare --within {path}` compares its variants")
-    runs = load_run(base), load_run(path)
-    kept = newest_comparison(runs[0].header.id, runs[1].header.id, (path.parent, base.parent), progress)
-    if kept is not None:
-        return kept
-    progress.note(
-        f"{base} and {path} were not compared side by side here, so what they recorded is compared; "
-        f"`harness compare {base} {path}` measures both"
-    )
-    sides = side_of(runs[0], str(base)), side_of(runs[1], str(path))
-    for side in sides:
-        require_whole(side)
-    options = CompareOptions(remeasure=False, across_hosts=across_hosts, row_budget=0.0)
-    plan = plan_comparison(*sides, options)
-    command = ("harness", "compare", str(base), str(path), "--no-remeasure")
-    return conclude(
-        plan,
-        recorded(plan),
-        environment_here(),
-        created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        command=(*command, *(("--across-hosts",) if across_hosts else ())),
-    )
-
-
-def newest_comparison(base_run: str, head_run: str, places: tuple[Path, ...], progress: Progress) -> Comparison | None:
-    """The newest comparison of all cases of these two runs that was measured side by side; None: there is none."""
-    found: dict[Path, Comparison] = {}
-    for place in dict.fromkeys(place.resolve() for place in places):
-        for folder in filter(COMPARISON.is_at, sorted(place.iterdir())):
-            try:
-                kept = COMPARISON.load(folder)
-            except RunError as error:
-                progress.note(f"{error}; it is left aside")
-                continue
-            whole = kept.mode == "remeasured" and not kept.within and not kept.settings.get("patterns")
-            if whole and (kept.base.run, kept.head.run) == (base_run, head_run):
-                found[folder] = kept
-    if not found:
-        return None
-    newest = max(found, key=lambda folder: found[folder].created)
-    progress.note(f"{newest} compares these two runs, and was measured side by side: this is its report")
-    return found[newest]

@@ -1,10 +1,9 @@
 """What the stages of a run share: choices, planned cases, what is done already, and what a failure brings with it."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
-from harness.errors import UsageError
 from harness.process import PAST_TIME
 from harness.progress import Progress
 from harness.records.case import Case
@@ -13,7 +12,6 @@ from harness.stages.options import RunOptions
 from harness.stages.prepare import Prepared
 from harness.store.evidence import is_expected
 from harness.store.run_directory import RunDirectory
-from harness.suite.cases import matching
 from harness.text import one_line, plural
 
 _LONGEST = 400
@@ -161,25 +159,3 @@ def failed_at(case: Case, message: str, builds: dict[str, Build], checks: dict[s
     if case.name not in checks:
         return checks.setdefault(case.name, unchecked(case, Failure(stage="verify", message=message)))
     return Lost(case=case.name, generation=0, failure=Failure(stage="measure", message=message))
-
-
-# --- What a user gives up of a run that goes on: `--resume RUN --skip PATTERN` ---
-
-
-def give_up(directory: RunDirectory, run: Run, done: Done, patterns: Sequence[str]) -> Done:
-    """Record as failed what the user skips of a run that goes on, at the stage that each case has come to."""
-    names = [case.name for case in run.header.cases]
-    for pattern in patterns:
-        if not any(matching([pattern]).match(name) for name in names):
-            raise UsageError(f"--skip {pattern} matches no case of the run, such as {names[0]}; correct the pattern")
-    builds, checks, lost = dict(done.builds), dict(done.checks), set(done.lost)
-    for case in run.header.cases:
-        if case.skip is not None or not patterns or not matching(patterns).match(case.name):
-            continue
-        record = failed_at(case, "given up with --skip when the run went on", builds, checks)
-        if isinstance(record, Lost):
-            if checks[case.name].failure is not None or case.name in lost:
-                continue
-            lost.add(case.name)
-        directory.append(record)
-    return replace(done, builds=builds, checks=checks, lost=frozenset(lost))

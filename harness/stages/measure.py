@@ -1,6 +1,5 @@
 """[Build] -> folders they run in -> [Check], what iree-benchmark-module says of those that are right -> [Round]."""
 
-import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -141,16 +140,10 @@ def run_checks(
     done: Collection[str],
     references: References,
     given_up: GivenUp,
-    on_start: Callable[[str], object] = lambda _: None,
+    on_start: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Check]:
     """Check cases on this machine, one after the other."""
     refused: list[Check] = []
-    started = time.monotonic_ns()
-
-    def begin(case: str) -> None:
-        nonlocal started
-        on_start(case)
-        started = time.monotonic_ns()
 
     def tried() -> Iterator[AnyRunnable]:
         for item in wanted:
@@ -161,12 +154,12 @@ def run_checks(
                 refused.append(unchecked(item.case, failure))
 
     cases = {item.case.name: item.case for item in wanted}
-    for check in check_cases(tried(), references, references.call_limits, begin, cache_root()):
+    for check in check_cases(tried(), references, references.call_limits, on_start, cache_root()):
         yield from refused
         refused.clear()
         if check.case not in done:
             given_up.note(cases[check.case], check.failure)
-        yield replace(check, wall_ns=time.monotonic_ns() - started)
+        yield check
     yield from refused
 
 
@@ -192,9 +185,7 @@ def reference_stage(context: Context, runnable: Sequence[AnyRunnable]) -> None:
 
 def run_reference(item: Runnable, call_timeout_s: float) -> Reference:
     """What iree-benchmark-module says of a case on this machine."""
-    started = time.monotonic_ns()
-    reference = run_benchmark_module(item.case.name, item.call, Limits(seconds=_BENCHMARK_CALLS * call_timeout_s))
-    return replace(reference, wall_ns=time.monotonic_ns() - started)
+    return run_benchmark_module(item.case.name, item.call, Limits(seconds=_BENCHMARK_CALLS * call_timeout_s))
 
 
 def distinct(runnable: Sequence[AnyRunnable]) -> list[AnyRunnable]:

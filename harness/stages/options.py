@@ -52,7 +52,6 @@ class RunOptions(Selecting, Toolchains, Results, Compiling, Timing, OnFleet, Lou
     Attributes:
         suite: The suite's TOML file.
         resume: Go on with this interrupted run; finished work is not repeated.
-        skip: With --resume: give cases up whose name matches; shell patterns; repeatable.
         budget_s: Seconds of timed rounds for the whole run (default: the suite's).
         generations: Fresh sets of processes, the independent samples (default: the suite's).
         shard: Only this part of the cases, as in 2/8 for the second of eight. Other machines run the others, and
@@ -68,7 +67,6 @@ class RunOptions(Selecting, Toolchains, Results, Compiling, Timing, OnFleet, Lou
     suite: Path | None = None
     _: KW_ONLY
     resume: Annotated[Path | None, NAMED] = None
-    skip: Strings = ()
     budget_s: Budget = None
     generations: Count | None = None
     shard: str | None = None

@@ -7,14 +7,11 @@ or a fleet, with the same functions of the stages.
 
 from __future__ import annotations
 
-import math
-import statistics
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -25,37 +22,24 @@ from harness.compare.comparison import Plan
 from harness.compare.remeasure import RowPlace, ThisMachine
 from harness.compile import BuildCache
 from harness.compile.request import CompileRequest, cache_key
-from harness.errors import HarnessError, Interrupted, RunError
+from harness.errors import Interrupted, RunError
 from harness.machine.environment import harness_commit
 from harness.measure.alone import only_one_measures
 from harness.models.materialize import ModelArtifact, record
-from harness.progress import Progress, WithTimeLeft, time_left
+from harness.progress import Progress, WithTimeLeft
 from harness.records.run import SCHEMA_VERSION, Build, Check, Failure, Header, ModelRecord, ToolchainRecord
 from harness.report import render
 from harness.report.rows import rows_of
-from harness.stages.build import compile_stage, requests_of, require_cache
-from harness.stages.checking import contradictions, no_longer_needed
-from harness.stages.context import (
-    COMPILE,
-    IR,
-    MEASURE,
-    REFERENCE,
-    VERIFY,
-    Context,
-    Done,
-    FailureNotes,
-    GivenUp,
-    done_in,
-    give_up,
-)
-from harness.stages.count import ir_stage, kept_counts, peak_stage, work_stage
+from harness.stages.build import compile_stage, requests_of
+from harness.stages.checking import contradictions
+from harness.stages.context import COMPILE, MEASURE, REFERENCE, VERIFY, Context, Done, FailureNotes, GivenUp, done_in
+from harness.stages.count import ir_stage, peak_stage, work_stage
 from harness.stages.measure import call_again_stage, lay_out_stage, measure_stage, reference_stage, verify_stage
 from harness.stages.models import materialize_models, skip_unfit_peers
 from harness.stages.options import RunOptions
 from harness.stages.prepare import DevicePlace, Prepared, prepare
-from harness.store.folders import folder_names
 from harness.store.journal import new_run_id, require_writable
-from harness.store.run_directory import RunDirectory, load_run
+from harness.store.run_directory import RunDirectory
 from harness.store.work_directory import ComparisonDirectory
 from harness.suite.cases import Selection
 from harness.suite.shards import parse_shard
@@ -63,72 +47,31 @@ from harness.text import plural
 from harness.toolchain import Toolchain
 from harness.toolchain.host_cpu import environment_here
 
-# So many of the newest runs are looked at.
-_MOST_RUNS = 20
-_NOUNS = {COMPILE: "compiles", VERIFY: "checks"}
-
-
-def earlier_steps(results: Path, models: Iterable[str], but: Path) -> dict[str, float]:
-    """Mean seconds of a compile, a check and a reference in the newest runs of a results folder with these models."""
-    wanted = set(models)
-    ns: dict[str, list[int | None]] = {COMPILE: [], VERIFY: [], REFERENCE: []}
-    for name in list(reversed(folder_names(results, "run")))[:_MOST_RUNS]:
-        try:
-            run = load_run(results / name, rounds=False)
-        except HarnessError:  # a damaged run says nothing
-            continue
-        if name != but.name and wanted & {model.mlir_sha256 for model in run.header.models}:
-            ns[COMPILE] += [build.compile_ns for build in run.builds]
-            ns[VERIFY] += [check.wall_ns for check in run.checks]
-            ns[REFERENCE] += [reference.wall_ns for reference in run.references]
-    known = {stage: [one for one in every if one is not None] for stage, every in ns.items()}
-    return {stage: statistics.fmean(every) / 1e9 for stage, every in known.items() if every}
-
 
 def foresee(
-    context: Context, requests: Sequence[CompileRequest], models: Collection[str], step_s: Mapping[str, float]
+    context: Context, requests: Sequence[CompileRequest], models: Collection[str]
 ) -> tuple[str, dict[str, float | None]]:
     """What a run that begins or goes on has to do, with these models: in a sentence, and the seconds of each stage."""
-    options, done, prepared = context.options, context.done, context.prepared
+    options, done = context.options, context.done
     records: list[Build | Check] = [*done.builds.values(), *done.checks.values()]
-    given_up = {record.case for record in records if record.failure is not None} | done.lost
-    cases = [case for case in prepared.cases if case.skip is None and case.model in models]
-    cases = [case for case in cases if case.name not in given_up]
-    own = [case.name for case in cases if case.peer is None]
-    by_key: dict[str, list[str]] = {}
-    for request in requests:
-        by_key.setdefault(cache_key(request), []).append(request.case.name)
-    cache = BuildCache(cache_root())
-    compiles = {key: names for key, names in by_key.items() if cache.find(key, names[0]) is None}
-    sharing, cached = sum(map(len, compiles.values())), len(by_key) - len(compiles)
-    uncounted = [key for key in by_key if not kept_counts(key).is_file()] if prepared.suite.ir else []
-    checks = set(own if not options.measure else [case.name for case in cases]) - done.checks.keys()
-    asked = set(own if context.with_reference else ()) - done.references.keys()
-    steps = {
-        COMPILE: math.ceil(len(compiles) / options.compilers),
-        IR: math.ceil(len(uncounted) / options.compilers),
-        VERIFY: len(checks),
-        REFERENCE: len(asked),
-    }
-    if COMPILE in step_s:
-        step_s = {**step_s, IR: step_s[COMPILE]}  # which is another compile
-    planned_s = {
-        stage: number * step_s[stage] if stage in step_s else None for stage, number in steps.items() if number
-    }
-    timed_s = _timed_s(context, {case.group for case in cases}) if options.measure else 0.0
-    planned_s[MEASURE] = timed_s
-
-    remarks = [f"for {sharing:,} cases"] if sharing != len(compiles) else []
-    remarks += [f"{cached:,} more {'is' if cached == 1 else 'are'} in the cache"] if cached else []
-    parts = [plural(len(compiles), "compile") + (f" ({', '.join(remarks)})" if remarks else "")]
-    parts = parts if compiles or remarks else []
-    parts += [plural(len(checks), "check")] if checks else []
-    parts += [f"{timed_s:.0f} s of timed rounds"] if timed_s else []
-    unknown = [f"the {noun}" for stage, noun in _NOUNS.items() if steps[stage] and stage not in step_s]
-    why = f"no earlier run here says how long {' and '.join(unknown)} take" if unknown else ""
-    left = ", and ".join(filter(None, (time_left(planned_s.values()), why)))
-    todo = f"To do: {', '.join(parts) or 'nothing more'}"
-    return (f"{todo}; {left}" if left else todo), planned_s
+    over = {record.case for record in records if record.failure is not None} | done.checks.keys() | done.lost
+    left = [case for case in context.prepared.cases if case.skip is None and case.model in models]
+    checks = [case for case in left if case.name not in over and (options.measure or case.peer is None)]
+    cache, keys = BuildCache(cache_root()), {cache_key(request): request.case.name for request in requests}
+    cached = sum(cache.find(key, name) is not None for key, name in keys.items())
+    timed_s = _timed_s(context, {case.group for case in left}) if options.measure else 0.0
+    parts = []
+    if keys:
+        more = f" ({cached:,} more {'is' if cached == 1 else 'are'} in the cache)" if cached else ""
+        parts.append(f"{plural(len(keys) - cached, 'compile')}{more}")
+    if checks:
+        parts.append(plural(len(checks), "check"))
+    if timed_s:
+        parts.append(f"{timed_s:.0f} s of timed rounds")
+    planned_s: dict[str, float | None] = {COMPILE: None, VERIFY: None, MEASURE: timed_s}
+    if context.with_reference:
+        planned_s[REFERENCE] = None
+    return f"To do: {', '.join(parts) or 'nothing more'}", planned_s
 
 
 def _timed_s(context: Context, groups: Collection[str]) -> float:
@@ -159,15 +102,13 @@ class Executor(DevicePlace):
 
     def run(self, context: Context, artifacts: Mapping[str, ModelArtifact | Failure], scratch: Path) -> None:
         """Do all of a run that is not done yet; each result is on disk before the next one begins."""
-        options, directory = context.options, context.directory
+        options = context.options
         made = {name: item.sha256 for name, item in artifacts.items() if isinstance(item, ModelArtifact)}
         requests = requests_of(context, artifacts)
-        earlier = earlier_steps(options.results, made.values(), directory.path)
-        sentence, planned_s = foresee(context, requests, made, earlier)
+        sentence, planned_s = foresee(context, requests, made)
         context.progress.note(sentence)
         context = replace(context, progress=WithTimeLeft(context.progress, planned_s))
         builds = compile_stage(context, artifacts, requests)
-        directory.before_failure = partial(require_cache, directory.path, artifacts, builds)
         ir_stage(context, artifacts, builds)
         if options.measure:
             work_stage(context, artifacts)
@@ -212,7 +153,7 @@ def run_suite(
     prepared = prepare(options.suite, selection, toolchains, others, shard, executor)
     if shard is not None and not prepared.cases:
         progress.note(f"{options.suite}: shard {shard} has none of its cases; there is nothing to run")
-    for finding in (*contradictions(prepared), *no_longer_needed(prepared)):
+    for finding in contradictions(prepared):
         progress.note(f"{options.suite}: {finding}")
     artifacts = materialize_models(prepared, options.compile_limits, progress)
     prepared = skip_unfit_peers(prepared, artifacts)
@@ -233,7 +174,6 @@ def run_suite(
     try:
         with directory, tempfile.TemporaryDirectory(prefix="harness-run-") as scratch:
             on_begin(directory)
-            directory.before_failure = partial(require_cache, directory.path, artifacts, {})
             if prepared.cases:
                 executor.run(context, artifacts, Path(scratch))
             directory.finish(lambda run: render(run, "markdown", full=True), rows_of)
@@ -268,15 +208,9 @@ def _open(
     if run.header.suite_sha256 != prepared.loaded.text_sha256:
         raise RunError(f"{options.resume}: {options.suite} has changed since this run began; start a new run")
     done = done_in(run)
-    if options.skip:
-        done = give_up(directory, run, done, options.skip)
     if executor.address:
         _require_devices(run.header, prepared, done, options.resume)
-    settings = run.header.settings
-    directory.set(
-        keep_going=options.keep_going or bool(settings.get("keep_going")),
-        skip=[*settings.get("skip", ()), *options.skip],
-    )
+    directory.set(keep_going=options.keep_going or bool(run.header.settings.get("keep_going")))
     return directory, done
 
 
@@ -286,8 +220,7 @@ def _require_devices(begun: Header, prepared: Prepared, done: Done, path: Path) 
     for case in prepared.cases:
         if case.skip is not None and case.name in able and not done.has_all_of(case, begun.settings):
             raise RunError(
-                f"{path}: {case.name} cannot go on now ({case.skip}); start its host again, or give such cases up with"
-                f" --skip '*@{case.device}*'"
+                f"{path}: {case.name} cannot go on now ({case.skip}); start its host again, or begin a new run"
             )
 
 
@@ -361,6 +294,5 @@ def _settings(prepared: Prepared, options: RunOptions) -> dict[str, Any]:
         "patterns": list(options.patterns),
         "tags": list(options.tags),
         "keep_going": options.keep_going,
-        "skip": [],
         **({"shard": str(prepared.shard)} if prepared.shard is not None else {}),
     }

@@ -1,24 +1,20 @@
 """What GitHub shows of a comparison or a run: the command, and commands without paths of the machine."""
 
-import json
 from dataclasses import asdict, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from harness.cli import run_command_line
-from harness.records.comparison import Comparison, MachineFacts, Row
+from harness.records.comparison import Comparison, MachineFacts
 from harness.records.run import Run
 from harness.report import render
 from harness.report.github import portable, render_comment
 from harness.report.run_report import build_report
 from harness.store.work_directory import ComparisonDirectory
-from tests.history.made import make_night, step, store
-from tests.report.builders import MACHINE, RUN_URL, SELFCHECK, make_comparison, make_row, make_side, make_timed
+from tests.report.builders import MACHINE, RUN_URL, SELFCHECK, make_comparison, make_side, make_timed
 
-ENVIRONMENT = {"machine": {"id": "3f2a91c04b7e"}, "cpu": {"model": "AMD EPYC"}}
 ACTIONS = {
     "GITHUB_SERVER_URL": "https://github.com",
     "GITHUB_REPOSITORY": "org/repo",
@@ -30,34 +26,6 @@ ACTIONS = {
 def _outside_of_actions(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in (*ACTIONS, "GITHUB_STEP_SUMMARY"):
         monkeypatch.delenv(name, raising=False)
-
-
-def a_night(results: Path, night: int, **environment: Any) -> Path:
-    """A run of one night; from the second on, the newest compiler is slower by 30 %."""
-    run = make_night(night, compiler=step(1, 1.3), generations=6, environment={**ENVIRONMENT, **environment})
-    return store(results, run)
-
-
-@pytest.fixture
-def nights(tmp_path: Path) -> tuple[Path, Path]:
-    """Base and head."""
-    return a_night(tmp_path, 0), a_night(tmp_path, 1)
-
-
-def keep(results: Path, base: Path, head: Path, row: Row, *, day: int = 1, **given: Any) -> Path:
-    """A comparison of two runs with that row."""
-    created = datetime(2026, 2, day, tzinfo=timezone.utc)
-    with ComparisonDirectory.create(results, "nightly", created) as directory:
-        comparison = make_comparison(
-            [row],
-            id=directory.path.name,
-            created=created.isoformat(),
-            base=make_side("base", "3.12.0", run=base.name),
-            head=make_side("head", "3.13.0", run=head.name),
-            **given,
-        )
-        directory.finish(render(comparison, "json").encode(), "# A comparison\n")
-    return directory.path
 
 
 def report(*words: str | Path) -> int:
@@ -75,56 +43,17 @@ def refusal(capsys: pytest.CaptureFixture[str], *words: str | Path) -> str:
     return lines[0]
 
 
-# --- Two runs ---
-
-
-def test_what_two_runs_recorded_is_compared_and_not_kept(
-    nights: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    base, head = nights
-    assert report(head, "--base", base, "--format", "github") == 1
-    said = capsys.readouterr()
-    assert "**🚩 Needs attention: 2 regressions, " in said.out
-    assert "> ⚠️ These are recorded numbers, taken at different times: " in said.out
-    assert f"`harness compare {base} {head}` measures both" in said.err
-    command = f"harness compare results/{base.name} results/{head.name} --no-remeasure --format markdown --full"
-    assert f"The full report, with every row and setting, is printed by `{command}`" in said.out
-    assert sorted(tmp_path.iterdir()) == sorted(nights)
-    # What was measured side by side is better, the newest of it.
-    keep(tmp_path, base, head, make_timed("old/v@d", 1.0, 2.0, "regressed"), day=1)
-    newest = keep(tmp_path, base, head, make_timed("new/v@d", 1.0, 1.0, "unchanged"), day=2)
-    assert report(head, "--base", base, "--format", "json") == 0
-    said = capsys.readouterr()
-    assert json.loads(said.out)["id"] == newest.name
-    assert f"{newest} compares these two runs" in said.err
-
-
-def test_what_cannot_be_compared_is_told_in_a_sentence(
-    nights: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    base, head = nights
-    kept = keep(tmp_path, base, head, make_row("m/v@d", verdict="identical"))
-    other = a_night(tmp_path, 2, machine={"id": "77ab00c1d2e3"})
-    for words, said in (
-        ((head, "--base", head), "is given twice"),
-        ((kept, "--base", base), f"{kept}: is a comparison, which has its base already"),
-        ((head, "--base", kept), f"--base {kept}: is a comparison"),
-        ((head, "--base", tmp_path / "nothing"), f"{tmp_path / 'nothing'}: there is no such folder"),
-        ((head, "--across-hosts"), "give the other one with --base"),
-        ((other, "--base", base), "were measured on different machines"),
-    ):
-        assert said in refusal(capsys, *words)
-    assert report(other, "--base", base, "--across-hosts", "--format", "github") == 1
-    assert "--no-remeasure --across-hosts --format markdown --full" in capsys.readouterr().out
-
-
 # --- For GitHub ---
 
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Path:
     """A comparison with one regression."""
-    return keep(tmp_path, Path("base"), Path("head"), make_timed("m/v@d", 1.0, 1.2, "regressed"))
+    comparison = make_comparison([make_timed("m/v@d", 1.0, 1.2, "regressed")])
+    with ComparisonDirectory.create(tmp_path, "nightly", datetime(2026, 2, 1, tzinfo=timezone.utc)) as directory:
+        found = replace(comparison, id=directory.path.name)
+        directory.finish(render(found, "json").encode(), "# A comparison\n")
+    return directory.path
 
 
 def test_comment_full_report_and_summary(
@@ -153,11 +82,10 @@ def test_links_of_actions_are_found_by_themselves(
     for name, value in ACTIONS.items():
         monkeypatch.setenv(name, value)
     addresses = ("--dashboard-url", "https://org.github.io/d/", "--images-url", "https://org.github.io/p/")
-    report(kept, "--format", "github", "--head-commit", "0A1B2C3D4E5F", *addresses)
+    report(kept, "--format", "github", *addresses)
     text = capsys.readouterr().out
     assert 'srcset="https://org.github.io/p/forest-dark.png"><img alt="' in text
     assert f"For more information: [Workflow run]({RUN_URL}) · [Dashboard](https://org.github.io/d/)" in text
-    assert "@ commit [`0a1b2c3d4e`](https://github.com/org/repo/commit/0a1b2c3d4e5f)" in text
 
 
 @pytest.mark.parametrize(
@@ -167,8 +95,6 @@ def test_links_of_actions_are_found_by_themselves(
         (("--full-out", "x.md"), "--full-out is for --format github"),
         (("--format", "github", "--run-url", "javascript:x"), "--run-url 'javascript:x': is no address of the web"),
         (("--format", "github", "--images-url", "out/"), "--images-url 'out/': is no address of the web"),
-        (("--format", "github", "--head-commit", "0a1b2c3"), "of which repository is not known outside of GitHub"),
-        (("--format", "github", "--head-commit", "main"), "--head-commit 'main': is no hash of a commit"),
     ],
 )
 def test_options_without_effect_or_sense_are_refused(

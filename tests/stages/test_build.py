@@ -14,13 +14,12 @@ from iree.compiler import ir
 
 from harness.cache import cache_root
 from harness.compile import CompileRequest, Underway
-from harness.errors import CaseError, RunError, UsageError
-from harness.models.materialize import ModelArtifact
+from harness.errors import CaseError, UsageError
 from harness.plugins import Flags, Rewrite, TransformSpec
 from harness.records.case import Case
 from harness.records.run import Build, Failure
 from harness.stages import build as room
-from harness.stages.build import compile_stage, export_program, requests_of, require_cache
+from harness.stages.build import compile_stage, export_program, requests_of
 from harness.stages.context import Done, FailureNotes
 from harness.verify.kept import trim_outputs
 from tests.builders import PRODUCT, Notes, a_model, a_plugin, a_suite, example_file, make_case, register
@@ -99,21 +98,6 @@ def test_what_an_interrupted_run_had_compiled_is_not_compiled_again(compiled: Co
         [*SLOW, *QUICK], done=[Build(case=name, command=(), cache_key="", failure=refused) for name in QUICK_NAMES]
     )
     assert compiled.asked == SLOW_NAMES
-
-
-def test_a_cache_that_was_deleted_meanwhile_is_no_failure_of_a_case(under_way: UnderWay) -> None:
-    artifacts: dict[str, ModelArtifact | Failure] = {"net": under_way.artifact, "broken": BROKEN}
-    failed = Build(case="net/stock@cpu", command=(), cache_key="never kept", failure=BROKEN)
-    gone = Build(case="net/fast@cpu", command=(), cache_key="deleted")
-    peer = Build(case="net/peer@cpu", command=(), cache_key="")
-    under_way.artifact.mlir.touch()
-    require_cache(Path("run"), artifacts, {build.case: build for build in (failed, peer)})
-    words = "net/fast@cpu is no longer in the cache, .* go on with `harness run --resume run`, which makes it again"
-    with pytest.raises(RunError, match=words):
-        require_cache(Path("run"), artifacts, {gone.case: gone})
-    under_way.artifact.mlir.unlink()
-    with pytest.raises(RunError, match="what was made of net is no longer in the cache"):
-        require_cache(Path("run"), artifacts, {})
 
 
 def test_a_compile_that_timed_out_takes_the_other_variants_along(compiled: Compiling) -> None:

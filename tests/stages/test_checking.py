@@ -15,7 +15,6 @@ from tests.builders import FLAGS, SUITE
 
 LOCAL, LLVM = "--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=llvm-cpu"
 PROGRAM = "func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> { return %a : tensor<4xf32> }"
-MORE_FLAGS = f'{FLAGS}[flagsets.other]\ncompile = ["--iree-opt-level=O3"]\n'
 GPU = '[devices.gpu]\nuri = "hip"\nbackend = "rocm"\ncompile_flags = ["--iree-hal-target-device=hip"]\n'
 
 Check = Callable[..., list[tuple[str, str]]]
@@ -58,13 +57,13 @@ def findings(suite: Path, real_toolchain: Toolchain) -> Check:
     return findings
 
 
-BACKEND, SETS, MODEL = 'backend = "llvm-cpu"', 'flagsets = ["tiling"]', "[models.net]\n"
+BACKEND, SETS = 'backend = "llvm-cpu"', 'flagsets = ["tiling"]'
 VMVX = LLVM.replace("llvm-cpu", "vmvx")
 TARGET = f'compile_flags = ["{LOCAL}"]'
 TWO_VALUES = 'flags = ["--iree-opt-level=O3", "--iree-opt-level=O2"]'
 OF_OTHERS = f'flags = ["{VMVX}"]'
 CHOSEN = f'compile_flags = ["{LOCAL}", "{LLVM}"]'
-CPU, TILED, NET = "[devices.cpu]", "[variants.tiled]", "[models.net]"
+CPU, TILED = "[devices.cpu]", "[variants.tiled]"
 
 
 @pytest.mark.parametrize(
@@ -82,12 +81,6 @@ CPU, TILED, NET = "[devices.cpu]", "[variants.tiled]", "[models.net]"
         ({SETS: 'flags = ["--iree-cuda-target=x"]'}, "no effect", "nothing reads --iree-cuda-target=x for llvm-cpu "),
         ({AT_END: '[matrix]\nexclude = ["*/tiled@*"]\n'}, "unused", f"{TILED}: [matrix] leaves no case of it"),
         ({FILE: f'{FLAGS}backends = ["cuda"]'}, "unused", f"{TILED}: all of its cases are skipped: flag set tiling "),
-        ({FILE: MORE_FLAGS}, "unused", "flagset_files: flags.toml: no variant names other"),
-        ({SETS: TWO_VALUES}, "unused", "flagset_files: flags.toml: no variant names a flag set of it; remove it"),
-        ({MODEL: f"{MODEL}tolerance = {{ relative = 0.1 }}\n"}, "unused", f"{NET} tolerance: the float64 reference"),
-        ({MODEL: f'{MODEL}reference = "baseline"\n'}, "unused", f"{NET} reference: outputs are held against the flo"),
-        ({MODEL: f'{MODEL}check = "none"\n'}, "unused", f"{NET} check: nothing judges outputs, and reports cannot "),
-        ({MODEL: f'{MODEL}check = "none"\nwhy = "x"\nexpect = "mismatch"\n'}, "unused", f"{NET} expect: unused, si"),
         ({"4] }": "5] }"}, "failed", "main takes 4xf32, and 5xf32 is given; correct shape; 2 cases fail with it"),
     ],
 )

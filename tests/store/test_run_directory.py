@@ -134,19 +134,6 @@ def test_a_report_that_fails_leaves_the_run_open(tmp_path: Path) -> None:
     RunDirectory.resume(directory.path)
 
 
-def test_a_failure_that_is_not_the_cases_own_is_not_recorded(tmp_path: Path) -> None:
-    def refuse() -> None:
-        raise RunError("the cache is gone")
-
-    with RunDirectory.create(tmp_path, make_header()) as directory:
-        directory.before_failure = refuse
-        directory.append(make_round(0))
-        with pytest.raises(RunError, match="the cache is gone"):
-            directory.append(BUILD)
-    run = load_run(directory.path)
-    assert (len(run.rounds), run.builds) == (1, ())
-
-
 def test_a_second_writer_is_refused_and_drops_nothing(tmp_path: Path) -> None:
     with RunDirectory.create(tmp_path, make_header()) as directory:
         with (directory.path / "rounds.jsonl").open("ab") as rounds:
