@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.history import made
 from benchmarks.history.made import KINDS, Night, Size, digest, made_cases, nights
-from harness.store.database import connect, copy_rows
 from harness.store.files import FINISHED_FILE, TABLES_FOLDER, finished_document
 from harness.store.run_directory import HEADER_FILE
+from harness.store.schema import connect, copy_rows
 
 if TYPE_CHECKING:
     import duckdb

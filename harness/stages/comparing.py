@@ -6,7 +6,6 @@ from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 
-from harness.cache import cache_root
 from harness.compare.comparison import Plan, conclude, plan_comparison, recorded
 from harness.compare.engine import STOPPED
 from harness.compare.options import CompareOptions
@@ -85,7 +84,6 @@ def compare_sides(
         bench = RowBench(
             place=place,
             toolchains=toolchains,
-            cache=cache_root(),
             directory=directory,
             progress=progress,
             memory_bytes=limits.memory_bytes,

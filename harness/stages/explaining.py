@@ -5,20 +5,19 @@ What compiles comes before and after measuring, never beside it.
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import get_args
 
-from harness.compare.engine import BASE, HEAD, Generation
 from harness.compare.pairs import Pair, Side, pair_runs, redefinition, require_whole, side_of, words_of_sides
 from harness.compare.rows import measured_row
 from harness.compare.samplers import MeasurementPolicy, Module, words_of_modules
 from harness.compare.sides import Named, resolve, side_facts, what_is_named
-from harness.errors import CaseError, RunError, UsageError
+from harness.errors import CaseError, UsageError
 from harness.explain.attribute import LATENCY_ROW, Attribution, ProgramSide, Sampled, attribute, measured_now, sides_ns
 from harness.explain.code import Code, final_code
 from harness.explain.ir_diff import Program, schedule_differences, with_differences
-from harness.explain.profile import Profile
 from harness.explain.summary_sentence import explanation_sentence, labels_of
 from harness.ir.differences import EXECUTABLE_PHASES, ProgramParts, read_parts, target_changes
 from harness.measure.alone import only_one_measures
@@ -36,7 +35,7 @@ from harness.stages.options import ExplainOptions
 from harness.stages.session import SidesSession, words_of
 from harness.store.folders import find_folder
 from harness.store.run_directory import load_run
-from harness.store.work_directory import ExplanationDirectory, KeptGeneration
+from harness.store.work_directory import ExplanationDirectory
 from harness.suite.completion import case_meant
 from harness.text import did_you_mean, plural, such_as
 from harness.toolchain import Toolchain
@@ -227,31 +226,19 @@ class _Kept:
 
     def __init__(self, directory: ExplanationDirectory, modules: tuple[Module, Module], progress: Progress) -> None:
         self._directory, self._modules = directory, words_of_modules(*modules)
-        self._kept = {(kept.metric, kept.generation): kept for kept in directory.generations}
-        if any(kept.modules != self._modules for kept in self._kept.values()):
-            raise RunError(f"{directory.path}: was measured with other modules than its runs have; explain it again")
-        if self._kept:
-            progress.note(f"Of before the interruption: {plural(len(self._kept), 'generation')}, which count")
+        self._kept: dict[tuple[Method, int], Sampled] = {}
+        for method in get_args(Method):
+            kept = directory.generations(LATENCY_ROW, method, self._modules, Sampled)
+            self._kept |= {(method, number): sampled for number, sampled in kept.items()}
+        if directory.measured:
+            progress.note(f"Of before the interruption: {plural(directory.measured, 'generation')}, which count")
 
     def once(self, method: Method, number: int, measure: Callable[[], Sampled]) -> Sampled:
         """What an earlier stretch measured of a generation, or what is measured now."""
-        kept = self._kept.get((method, number))
-        if kept is not None:
-            latency = Generation(**{figure.name: getattr(kept, figure.name) for figure in fields(Generation)})
-            base, head = (Profile(**kept.spent[side]) for side in (BASE, HEAD))
-            return Sampled(latency=latency, base=base, head=head, seconds=kept.seconds)
+        if (method, number) in self._kept:
+            return self._kept[method, number]
         sampled = measure()
-        latency = replace(sampled.latency, seconds=sampled.seconds)
-        self._directory.keep_generation(
-            KeptGeneration(
-                row=LATENCY_ROW,
-                metric=method,
-                modules=self._modules,
-                generation=number,
-                spent={BASE: vars(sampled.base), HEAD: vars(sampled.head)},
-                **vars(latency),
-            )
-        )
+        self._directory.keep_generation(LATENCY_ROW, method, number, self._modules, sampled)
         return sampled
 
 

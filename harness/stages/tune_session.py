@@ -40,7 +40,7 @@ from harness.stages.session import policy_of, unmeasured
 from harness.stats import tabulate_rounds
 from harness.stats.rule import Rule
 from harness.store.evidence import find_failure
-from harness.store.journal import parsed
+from harness.store.files import parsed
 from harness.store.run_directory import HEADER_FILE, load_run
 from harness.store.work_directory import RECORD_FILE, SUITES_FOLDER, TuneDirectory
 from harness.suite.load import Device, Suite

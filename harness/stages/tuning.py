@@ -35,7 +35,7 @@ from harness.stages.tune_session import RULE, START, Form, TuneSession, TuneTarg
 from harness.stages.tuning_changes import ChangeSearch
 from harness.stages.tuning_lowering import WINNER, KnownWinner, LoweringSearch, Winner
 from harness.stats.rule import Rule
-from harness.store.journal import parsed
+from harness.store.files import parsed
 from harness.store.work_directory import SPEC_FILE, VARIANT_FILE, Begun, TuneDirectory, remembered_in
 from harness.suite.load import load_suite
 from harness.suite.schema import SuiteFile

@@ -26,7 +26,7 @@ from harness.store.folders import (
     is_table,
     look_into,
 )
-from harness.store.kinds import BISECT, COMPARISON, COMPILES_FILE, EXPLANATION, TUNING
+from harness.store.kinds import BISECT, COMPARISON, EXPLANATION, TUNING
 from harness.store.marks import parsed_marks
 from harness.store.place import Place
 from harness.store.run_directory import HEADER_FILE
@@ -120,7 +120,7 @@ def _without_kind(contents: Contents) -> tuple[State, str]:
             return "not a run", f"{kind.phrase}, which stays where it was made"
     if EXPLANATION.begun_file in contents.unknown:
         return "unfinished", "an explanation that was stopped"
-    if TURNS_FILE in contents.known or COMPILES_FILE in contents.known:
+    if TURNS_FILE in contents.known:
         return "unfinished", "a comparison that was stopped"
     return "not a run", f"it has neither {HEADER_FILE} nor {COMPARISON.file}"
 

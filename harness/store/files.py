@@ -1,4 +1,4 @@
-"""The files of a results folder: read up to a limit, hashed, and written whole.
+"""The files of a results folder: read up to a limit, checked, hashed, and written whole.
 
 Nothing trusts how long a line is: no more than a limit ever comes into memory. finished.json has the hash of every
 file but those in tables/, which are made of the others, so that a change is seen years later:
@@ -12,17 +12,19 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, Literal
+from typing import Annotated, Any, BinaryIO, Literal, TypeVar
 
 from filelock import Timeout
-from pydantic import Field, TypeAdapter
+from pydantic import Field, TypeAdapter, ValidationError
+from pydantic_core import from_json
 
 from harness.errors import RunError
 from harness.scratch import scratch_folder
+from harness.text import shown
 
 # A record of the largest suites that were run takes some kilobytes; a header of 100,000 cases takes about 150 MB.
 LINE_LIMIT_BYTES = 64 * 2**20
@@ -32,31 +34,14 @@ TURNS_FILE = "rounds.jsonl"
 LOGS_FOLDER = "logs"
 TABLES_FOLDER = "tables"
 STAGING_PREFIX = ".copying-"
-CHUNK_BYTES = 2**20
 # Of the folder itself, its logs or its tables; a later harness may have files that this one does not know.
 _PATH = rf"^(({LOGS_FOLDER}|{TABLES_FOLDER})/)?[A-Za-z0-9_+@,-][A-Za-z0-9._+@,-]{{0,254}}$"
+
+_T = TypeVar("_T")
 
 
 class NewerSchemaError(RunError):
     """A later harness wrote it."""
-
-
-_ADAPTERS: dict[Any, TypeAdapter[Any]] = {}
-
-
-def adapter(kind: type[Any]) -> TypeAdapter[Any]:
-    """What reads and writes values of a type as JSON; made when it is needed, since that takes some milliseconds."""
-    if kind not in _ADAPTERS:
-        _ADAPTERS[kind] = TypeAdapter(kind)
-    return _ADAPTERS[kind]
-
-
-def line_of(record: Any) -> bytes:
-    """A record as one line of its file, without the line's end; an optional host is left out where there is none."""
-    without: set[str] = set()
-    if getattr(type(record), "host", None) == "":
-        without = {name for name in ("host", "attempt") if not getattr(record, name, True)}
-    return adapter(type(record)).dump_json(record, exclude=without)
 
 
 # --- Reading and writing ---
@@ -83,15 +68,6 @@ def writing(path: Path, remedy: str = "make room or mend its permissions, then t
 
 
 @contextlib.contextmanager
-def parsing(file: Path, remedy: str = "take it from a backup") -> Iterator[None]:
-    """Say in one sentence that a document is not what it should be."""
-    try:
-        yield
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        raise RunError(f"{file}: is damaged; {remedy}") from None
-
-
-@contextlib.contextmanager
 def staging(parent: Path) -> Iterator[Path]:
     """A new folder under a name that nobody reads; who has filled it renames it, and else it is removed.
 
@@ -107,11 +83,10 @@ def open_plain(file: Path, *, follow: bool = True) -> BinaryIO:
     # Not there on Windows, which has neither such pipes nor such links.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     handle = os.open(file, flags | (0 if follow else getattr(os, "O_NOFOLLOW", 0)))
-    stream = os.fdopen(handle, "rb") if stat.S_ISREG(os.fstat(handle).st_mode) else None
-    if stream is None:
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         raise RunError(f"{file}: is no plain file; take it away, or take the file from a backup")
-    return stream
+    return os.fdopen(handle, "rb")
 
 
 def read_lines(file: Path, limit_bytes: int = LINE_LIMIT_BYTES) -> Iterator[bytes]:
@@ -139,18 +114,90 @@ def read_document(file: Path, limit_bytes: int = DOCUMENT_LIMIT_BYTES) -> bytes:
     return content
 
 
-def require_schema(version: Any, source: object, newest: int) -> None:
-    """Refuse a document of a later harness."""
-    if isinstance(version, int) and version > newest:
-        raise NewerSchemaError(f"{source}: has schema {version}, and this harness reads {newest}; upgrade it")
-
-
 def ends_in_newline(file: Path) -> bool:
     """Whether a file's last line is whole; an empty file has none that is not."""
     with reading(file), open_plain(file) as stream:
         size = stream.seek(0, os.SEEK_END)
         stream.seek(max(size - 1, 0))
         return stream.read(1) in (b"", b"\n")
+
+
+# --- Values ---
+
+_ADAPTERS: dict[Any, TypeAdapter[Any]] = {}
+
+
+def adapter(kind: type[Any]) -> TypeAdapter[Any]:
+    """What reads and writes values of a type as JSON; made when it is needed, since that takes some milliseconds."""
+    if kind not in _ADAPTERS:
+        _ADAPTERS[kind] = TypeAdapter(kind)
+    return _ADAPTERS[kind]
+
+
+def line_of(record: Any) -> bytes:
+    """A record as one line of its file, without the line's end; an optional host is left out where there is none."""
+    without: set[str] = set()
+    if getattr(type(record), "host", None) == "":
+        without = {name for name in ("host", "attempt") if not getattr(record, name, True)}
+    return adapter(type(record)).dump_json(record, exclude=without)
+
+
+def parsed(value: Any, kind: type[_T], source: object, remedy: str) -> _T:
+    """A value of plain ones, or of JSON as bytes; where it is damaged, what helps is said."""
+    try:
+        read = adapter(kind).validate_json if isinstance(value, bytes) else adapter(kind).validate_python
+        found: _T = read(value)
+    except ValidationError as error:
+        raise RunError(f"{source}: is damaged ({_first_fault(error)}); {remedy}") from None
+    return found
+
+
+def read_value(file: Path, kind: type[_T], remedy: str) -> _T:
+    """A value that is a document of its own."""
+    return parsed(read_document(file), kind, file, remedy)
+
+
+def read_records(file: Path, kind: type[_T], remedy: str) -> list[_T]:
+    """The records of a file, a line each, but for a last one that was cut short; of damaged ones is said what helps."""
+    if not os.path.lexists(file):  # a link to nothing is no missing file
+        return []
+    validate = adapter(kind).validate_json
+    records: list[_T] = []
+    for number, line in enumerate(read_lines(file), start=1):
+        try:
+            records.append(validate(line))
+        except ValidationError as error:  # no context of its own a line: there are millions of lines
+            raise RunError(f"{file}: line {number} is damaged ({_first_fault(error)}); {remedy}") from None
+    return records
+
+
+def parse_versioned(
+    content: str | bytes,
+    kind: type[_T],
+    version: int,
+    source: object,
+    remedy: str,
+    fields: Callable[[Mapping[str, Any]], Any] = dict,
+) -> _T:
+    """The value of a document that says its version, made of these fields of it; a later harness's is refused."""
+    try:
+        document = from_json(content, allow_inf_nan=False)
+        found = document["schema_version"]
+        is_newer = isinstance(found, int) and found > version
+        values = None if is_newer else fields(document)
+    except (ValueError, LookupError, TypeError):
+        raise RunError(f"{source}: is damaged; {remedy}") from None
+    if is_newer:
+        raise NewerSchemaError(f"{source}: has schema {found}, and this harness reads {version}; upgrade it")
+    return parsed(values, kind, source, remedy)
+
+
+def _first_fault(error: ValidationError) -> str:
+    """The first of what is wrong with a value: where, and what."""
+    detail = error.errors(include_url=False)[0]
+    where = ".".join(str(part) for part in detail["loc"])
+    what = detail["msg"].replace(" at line 1 column ", " at column ")  # of what is one line of the file
+    return shown(f"{where}: {what}" if where else what)
 
 
 # --- What a finished folder says of its files ---
@@ -185,7 +232,7 @@ def describe_file(file: Path) -> FileRecord:
     """Hash and size of a file, whatever its size."""
     digest, size = hashlib.sha256(), 0
     with reading(file), open_plain(file, follow=False) as stream:
-        while chunk := stream.read(CHUNK_BYTES):
+        while chunk := stream.read(2**20):
             digest.update(chunk)
             size += len(chunk)
     return FileRecord(sha256=digest.hexdigest(), bytes=size)
@@ -211,8 +258,4 @@ def finished_document(files: Mapping[str, FileRecord]) -> bytes:
 def read_manifest(folder: Path) -> dict[str, FileRecord] | None:
     """The files of a finished folder; None where it has no finished.json."""
     file = folder / FINISHED_FILE
-    if not file.is_file():
-        return None
-    with parsing(file):
-        finished: _Finished = adapter(_Finished).validate_json(read_document(file))
-    return finished.files
+    return read_value(file, _Finished, "take it from a backup").files if file.is_file() else None

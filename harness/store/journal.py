@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from filelock import FileLock, Timeout
-from pydantic import ValidationError
 
 from harness.cache import WRITING_PREFIX, write_atomically
 from harness.errors import RunError
 from harness.scratch import sweep
-from harness.store.files import adapter, ends_in_newline, line_of, read_document, read_lines, writing
+from harness.store.files import adapter, ends_in_newline, line_of, read_lines, writing
 
 REPORT_FILE = "report.md"
 _LOCK_FILE = ".lock"
@@ -31,7 +30,6 @@ _NAME_LENGTH = 150
 _ELSEWHERE = "choose another folder with --results"
 ROOM = f"make room or {_ELSEWHERE}"
 
-_T = TypeVar("_T")
 _Journal = TypeVar("_Journal", bound="Journal")
 
 
@@ -96,51 +94,6 @@ class Journal:
     def write_value(self, file: str, value: Any) -> Path:
         """Write a value as a document that `read_value` reads."""
         return self.write(file, adapter(type(value)).dump_json(value, indent=1))
-
-
-def read_value(file: Path, kind: type[_T], remedy: str) -> _T:
-    """A value that was written as a document; where that is damaged, what helps is said."""
-    content = read_document(file)
-    with _validating(str(file), remedy):
-        value: _T = adapter(kind).validate_json(content)
-    return value
-
-
-def parsed(value: Any, kind: type[_T], file: Path, remedy: str) -> _T:
-    """A value of plain ones, which a file has."""
-    with _validating(str(file), remedy):
-        found: _T = adapter(kind).validate_python(value)
-    return found
-
-
-@contextlib.contextmanager
-def _validating(what: str, remedy: str) -> Iterator[None]:
-    try:
-        yield
-    except ValidationError as error:
-        raise RunError(f"{what}: is damaged ({first_fault(error)}); {remedy}") from None
-
-
-def read_records(file: Path, kind: type[_T], remedy: str) -> list[_T]:
-    """The records of a file, a line each, but for a last one that was cut short; of damaged ones is said what helps."""
-    if not os.path.lexists(file):  # a link to nothing is no missing file
-        return []
-    validate = adapter(kind).validate_json
-    records: list[_T] = []
-    for number, line in enumerate(read_lines(file), start=1):
-        try:
-            records.append(validate(line))
-        except ValidationError as error:  # no context of its own a line: there are millions of lines
-            raise RunError(f"{file}: line {number} is damaged ({first_fault(error)}); {remedy}") from None
-    return records
-
-
-def first_fault(error: ValidationError) -> str:
-    """The first of what is wrong with a value: where, and what."""
-    detail = error.errors(include_url=False)[0]
-    where = ".".join(str(part) for part in detail["loc"])
-    what = detail["msg"].replace(" at line 1 column ", " at column ")  # of what is one line of the file
-    return f"{where}: {what}" if where else what
 
 
 def append_line(file: Path, line: bytes) -> None:

@@ -9,22 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
-from pydantic import ValidationError
-from pydantic_core import from_json
-
 from harness.errors import RunError
 from harness.records.bisection import Bisection
 from harness.records.comparison import Comparison
 from harness.records.explanation import Explanation
 from harness.records.run import SCHEMA_VERSION, Run
 from harness.records.tuning import Tuning
-from harness.store.files import FINISHED_FILE, TURNS_FILE, adapter, read_document, require_schema
+from harness.store.files import FINISHED_FILE, TURNS_FILE, parse_versioned, read_document
 from harness.store.journal import REPORT_FILE
 from harness.store.run_directory import FILES, HEADER_FILE, load_run
 
 KindName = Literal["run", "comparison", "explanation", "bisect", "tuning"]
 Result = Run | Comparison | Explanation | Bisection | Tuning
-COMPILES_FILE = "compiles.jsonl"
 # Folders of a results folder or of an out folder, and theirs: `tuned/rdb@cpu`, `results/tuned/rdb@cpu`.
 _PLACES_OF_TUNINGS = (".", "*", "*/*")
 
@@ -32,7 +28,10 @@ _T = TypeVar("_T")
 
 
 def _fields(document: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in document.items() if name != "schema_version"}
+    """Those of a value; of a comparison with each tool's output back in its row."""
+    for output in document.get("tool_output", ()):
+        document["rows"][output["row"]]["stderr"] = output["stderr"]
+    return {name: value for name, value in document.items() if name not in ("schema_version", "tool_output")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,17 +42,14 @@ class Kind(Generic[_T]):
     phrase: str  # `an explanation`
     value: type[_T]
     file: str  # A folder that has it is a whole one
-    version: int  # Of what is in it. Raised when a name changes its meaning or goes away; new names may appear without
     command: str  # `harness <command>` makes it
+    version: int = (
+        1  # Of what is in it. Raised when a name changes its meaning or goes away; new names may appear without
+    )
     begun_file: str = ""  # With which the command goes on
     files: tuple[str, ...] = ()  # All that a finished one may have; (): it stays where it was made
     go_on: str = ""  # How one that was begun goes on, where the command has no --resume
-    fields: Callable[[Mapping[str, Any]], dict[str, Any]] = _fields  # Of the value, from the document
-
-    @property
-    def again(self) -> str:
-        """What helps where it is damaged."""
-        return f"make the {self.name} again"
+    read: Callable[[Path], _T] | None = None  # A folder of several documents
 
     def is_at(self, folder: Path) -> bool:
         """Whether a folder is one that has come to its end (of a run: one that was begun)."""
@@ -61,42 +57,17 @@ class Kind(Generic[_T]):
 
     def load(self, folder: Path) -> _T:
         """Read what a folder holds."""
+        if self.read is not None:
+            return self.read(folder)
         return self.parse(read_document(folder / self.file), str(folder / self.file))
 
     def parse(self, content: str | bytes, source: str = "") -> _T:
         """The value of a document as it was kept."""
-        source = source or self.file
-        try:
-            document = from_json(content, allow_inf_nan=False)
-            found = document.get("schema_version") if isinstance(document, dict) else None
-            require_schema(found, source, self.version)
-            if found != self.version:
-                what = f"is no {self.name} of schema version {self.version}, the one that this harness reads"
-                raise RunError(f"{source}: {what}; read it with the harness that wrote it, or {self.again}")
-            value: _T = adapter(self.value).validate_python(self.fields(document))
-        except (ValueError, TypeError, AttributeError, LookupError) as error:
-            what = "is not JSON as it should be"
-            if isinstance(error, ValidationError):
-                what = f"is damaged at {'.'.join(map(str, error.errors()[0]['loc']))}"
-            raise RunError(f"{source}: {what}; {self.again}") from None
-        return value
+        remedy = f"make the {self.name} again"
+        return parse_versioned(content, self.value, self.version, source or self.file, remedy, _fields)
 
 
-class _RunKind(Kind[Run]):
-    def load(self, folder: Path) -> Run:
-        """Read a run directory, finished or not."""
-        return load_run(folder)
-
-
-def _fields_of_comparison(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The document with each tool's output back in its row."""
-    kept = {key: value for key, value in document.items() if key not in ("schema_version", "tool_output")}
-    for output in document.get("tool_output", ()):
-        kept["rows"][output["row"]]["stderr"] = output["stderr"]
-    return kept
-
-
-RUN: Kind[Run] = _RunKind(
+RUN: Kind[Run] = Kind(
     name="run",
     phrase="a run",
     value=Run,
@@ -104,24 +75,22 @@ RUN: Kind[Run] = _RunKind(
     version=SCHEMA_VERSION,
     command="run",
     files=FILES,
+    read=load_run,
 )
 COMPARISON = Kind(
     name="comparison",
     phrase="a comparison",
     value=Comparison,
     file="comparison.json",
-    version=1,
     command="compare",
     begun_file="unfinished.json",
-    files=("comparison.json", TURNS_FILE, COMPILES_FILE, REPORT_FILE, FINISHED_FILE),
-    fields=_fields_of_comparison,
+    files=("comparison.json", TURNS_FILE, REPORT_FILE, FINISHED_FILE),
 )
 EXPLANATION = Kind(
     name="explanation",
     phrase="an explanation",
     value=Explanation,
     file="explanation.json",
-    version=1,
     command="explain",
     begun_file="unfinished-explanation.json",
     files=("explanation.json", REPORT_FILE, FINISHED_FILE),
@@ -131,7 +100,6 @@ BISECT = Kind(
     phrase="a bisect",
     value=Bisection,
     file="bisection.json",
-    version=1,
     command="bisect",
     begun_file="begun.json",
 )
@@ -140,7 +108,6 @@ TUNING = Kind(
     phrase="a tuning",
     value=Tuning,
     file="tuning.json",
-    version=1,
     command="tune",
     begun_file="tuning-begun.json",
     go_on="call `harness tune` as before, and it goes on",

@@ -18,15 +18,14 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, Field
 
 from harness.cache import WRITING_PREFIX, write_atomically
 from harness.errors import RunError, UsageError
 from harness.scratch import sweep
 from harness.store.clock import AHEAD, parse_time
-from harness.store.files import adapter, read_document, writing
+from harness.store.files import parsed, read_document, writing
 from harness.store.folders import MARKS_FOLDER, is_mark_file
-from harness.store.journal import first_fault
 from harness.store.place import Place
 from harness.text import one_line, plural, shown
 
@@ -164,11 +163,7 @@ def parse_mark(file: Path) -> tuple[Statement, bytes]:
     content = read_document(file, _FILE_LIMIT_BYTES)
     if file.name.rpartition("-")[2] != f"{_digest(content)}.json":
         raise RunError(f"{file}: is not as it was when it was written; take it from a backup, or delete it")
-    try:
-        statement: Statement = adapter(_STATEMENT).validate_json(content)
-    except ValidationError as error:
-        why = shown(first_fault(error))
-        raise RunError(f"{file}: is damaged ({why}); take it from a backup, or delete it") from None
+    statement: Statement = parsed(content, _STATEMENT, file, "take it from a backup, or delete it")
     now = datetime.now(timezone.utc)
     if (parse_time(statement.when) or now) > now + AHEAD:
         raise RunError(f"{file}: is from {statement.when[:10]}, which is in the future; delete it, and say it again")

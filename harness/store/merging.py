@@ -17,14 +17,14 @@ from harness.progress import Progress
 from harness.records.run import Header, HostRecord, Placed, Run
 from harness.store.check import check_folder, why_not_mergeable
 from harness.store.clock import parse_time, utc_text
-from harness.store.database import RowsOf, write_tables
-from harness.store.files import LOGS_FOLDER
+from harness.store.files import LOGS_FOLDER, read_value
 from harness.store.folders import MARKS_FOLDER, kind_of, look_into
-from harness.store.journal import new_run_id, read_value, require_writable
+from harness.store.journal import new_run_id, require_writable
 from harness.store.kinds import EXPLANATION, RUN
 from harness.store.marks import mark_files, parse_mark, put_mark
 from harness.store.place import Place, is_url, open_place, without_password
 from harness.store.run_directory import HEADER_FILE, RECORDS, RunDirectory, load_run
+from harness.store.schema import RowsOf, write_tables
 from harness.store.tables import rows_in
 from harness.suite.shards import Shard, parse_shard
 from harness.text import plural, shown

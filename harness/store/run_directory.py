@@ -6,7 +6,6 @@ How a line is written, and dropped where it was cut short: harness.store.journal
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +31,6 @@ from harness.records.run import (
     Work,
 )
 from harness.scratch import sweep
-from harness.store.database import RowsOf, write_tables
 from harness.store.files import (
     FINISHED_FILE,
     LOGS_FOLDER,
@@ -43,21 +41,13 @@ from harness.store.files import (
     ends_in_newline,
     finished_document,
     log_path,
-    parsing,
+    parse_versioned,
     read_document,
     read_manifest,
-    require_schema,
-)
-from harness.store.journal import (
-    REPORT_FILE,
-    ROOM,
-    Journal,
-    make_folder,
     read_records,
-    read_value,
-    what_is_there,
-    writing_into,
 )
+from harness.store.journal import REPORT_FILE, ROOM, Journal, make_folder, what_is_there, writing_into
+from harness.store.schema import RowsOf, write_tables
 
 Record = Build | IrCounts | Check | Reference | Round | Lost | Work | Peak | HostRecord | Placed
 _T = TypeVar("_T")
@@ -111,26 +101,18 @@ class RunDirectory(Journal):
         with cls(path, load_run(path).header) as directory:
             return directory, load_run(path)
 
-    def __enter__(self) -> RunDirectory:
-        self._refuse_finished()
-        return super().__enter__()
-
     def begin(self) -> None:
-        """Refuse a run that the harness has finished which has just let go of the lock."""
-        self._refuse_finished()
+        """Refuse a run that is finished, also by a harness that has just let go of the lock."""
+        if (self.path / FINISHED_FILE).is_file():
+            raise RunError(f"{self.path}: this run is finished and is not written again; start a new one")
         sweep(self.path / LOGS_FOLDER, WRITING_PREFIX)
         super().begin()
 
-    def _refuse_finished(self) -> None:
-        if (self.path / FINISHED_FILE).is_file():
-            raise RunError(f"{self.path}: this run is finished and is not written again; start a new one")
-
     def set(self, **settings: Any) -> None:
         """Change settings of the run, which goes on with others than it was begun with."""
-        if settings.items() <= self.header.settings.items():
-            return
-        self.header = replace(self.header, settings={**self.header.settings, **settings})
-        self.write_value(HEADER_FILE, self.header)
+        if not settings.items() <= self.header.settings.items():
+            self.header = replace(self.header, settings={**self.header.settings, **settings})
+            self.write_value(HEADER_FILE, self.header)
 
     def append(self, record: Record) -> None:
         """Write one record as one line; on failure the file is as it was before."""
@@ -138,19 +120,18 @@ class RunDirectory(Journal):
 
     def log(self, case: str, text: str, kind: LogKind = "stderr") -> Path:
         """Keep what tools, or only the rewrites of plugins, printed for a case; the file's path inside the run."""
-        return self.write(log_path(case, kind), text.encode())
+        return self.write(log_path(case, kind), text)
 
     def finish(self, report: Callable[[Run], str], rows_of: RowsOf | None = None) -> None:
         """Write the report and the tables of the finished run, and close it for good."""
         run = replace(load_run(self.path), finished=True)
-        text = report(run)
-        self.write(REPORT_FILE, text.encode())
+        self.write(REPORT_FILE, report(run))
         if rows_of is not None:
             with self.writing():
                 write_tables(self.path, rows_of(run))
         with self.writing():
             files = describe_folder(self.path, FILES)
-            write_atomically(self.path / FINISHED_FILE, finished_document(files))
+        self.write(FINISHED_FILE, finished_document(files))
 
 
 def load_run(path: Path, *, rounds: bool = True) -> Run:
@@ -169,8 +150,11 @@ def load_run(path: Path, *, rounds: bool = True) -> Run:
     records: dict[str, Any] = {
         field: _records(path, kind) for field, kind in RECORDS.items() if rounds or kind is not Round
     }
-    run = Run(header=_header(path / HEADER_FILE), finished=finished, **records)
-    groups = {case.name: case.group for case in run.header.cases}
+    header_file = path / HEADER_FILE
+    content, remedy = read_document(header_file), "take the run from a backup"
+    header = parse_versioned(content, Header, SCHEMA_VERSION, header_file, remedy)
+    run = Run(header=header, finished=finished, **records)
+    groups = {case.name: case.group for case in header.cases}
     return replace(
         run,
         rounds=_that_count(run.rounds, run.placed, groups),
@@ -199,13 +183,5 @@ def _that_count(
     )
 
 
-def _header(file: Path) -> Header:
-    raw = read_document(file)
-    with parsing(file, "take the run from a backup"):
-        require_schema(json.loads(raw)["schema_version"], file, SCHEMA_VERSION)
-    return read_value(file, Header, "take the run from a backup")
-
-
 def _records(path: Path, kind: type[_T]) -> tuple[_T, ...]:
-    remedy = "remove that line or take the run from a backup"
-    return tuple(read_records(path / _FILES[kind], kind, remedy))
+    return tuple(read_records(path / _FILES[kind], kind, "remove that line or take the run from a backup"))

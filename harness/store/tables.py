@@ -20,13 +20,24 @@ from harness.errors import HarnessError, RunError, UsageError
 from harness.progress import Progress
 from harness.records.run import Account, Round
 from harness.store.clock import AHEAD
-from harness.store.database import Rows, RowsOf, connect, lock, parquet, write_tables
 from harness.store.files import FINISHED_FILE, TABLES_FOLDER
 from harness.store.kinds import COMPARISON, EXPLANATION
 from harness.store.marks import Marks, RunChoice, choose_runs, read_marks, tags_of
 from harness.store.place import open_place
 from harness.store.run_directory import HEADER_FILE, load_rounds, load_run
-from harness.store.schema import COMPARISON_TABLES, RUN_TABLES, TABLES, create_tables, insert_rows
+from harness.store.schema import (
+    COMPARISON_TABLES,
+    RUN_TABLES,
+    TABLES,
+    Rows,
+    RowsOf,
+    connect,
+    create_tables,
+    insert_rows,
+    lock,
+    parquet,
+    write_tables,
+)
 from harness.store.work_directory import comparison_rows
 from harness.text import one_line, shown
 

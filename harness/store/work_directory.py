@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -19,9 +19,8 @@ from harness.errors import Interrupted, PlaceGone, RunError, UsageError
 from harness.metrics import LATENCY
 from harness.records.bisection import Trial
 from harness.records.comparison import Comparison, Explained
-from harness.records.run import Failure, HostRecord, Round
+from harness.records.run import HostRecord, Round
 from harness.store.clock import utc_text
-from harness.store.database import write_tables
 from harness.store.files import (
     FINISHED_FILE,
     TURNS_FILE,
@@ -30,20 +29,24 @@ from harness.store.files import (
     describe_folder,
     finished_document,
     line_of,
+    parsed,
+    read_records,
+    read_value,
     writing,
 )
-from harness.store.journal import REPORT_FILE, Journal, make_folder, new_run_id, parsed, read_records, read_value
-from harness.store.kinds import BISECT, COMPARISON, COMPILES_FILE, EXPLANATION, TUNING, Kind
+from harness.store.journal import REPORT_FILE, Journal, make_folder, new_run_id
+from harness.store.kinds import BISECT, COMPARISON, EXPLANATION, TUNING, Kind
 from harness.store.run_directory import HEADER_FILE
+from harness.store.schema import write_tables
 
 RECORD_FILE = "record.jsonl"
 VARIANT_FILE, SPEC_FILE = "tuned.toml", "spec.mlir"
 SUITES_FOLDER = "suites"
+_GENERATION = "generation/"
 _REMEDY = "remove it, and what it says is done again"
 _ELSEWHERE = "make room or name another folder with --out"
 
 _Directory = TypeVar("_Directory", bound="WorkDirectory")
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,10 +127,10 @@ class WorkDirectory(Journal):
 
     def all_of(self, topic: str, kind: Any) -> list[tuple[str, Any]]:
         """The pieces of work with keys of a topic, as in `run/base`: what stands behind the topic, and the value."""
-        found = [done for done in self._done if done.key.startswith(f"{topic}/")]
         return [
             (done.key.removeprefix(f"{topic}/"), parsed(done.value, kind, self.path / RECORD_FILE, _REMEDY))
-            for done in found
+            for done in self._done
+            if done.key.startswith(f"{topic}/")
         ]
 
     def keep_run(self, name: str, run: Path) -> None:
@@ -160,80 +163,84 @@ class WorkDirectory(Journal):
         self.write(REPORT_FILE, report)
         self.write(self.kind.file, document)
 
+    def _remove(self, *names: str) -> None:
+        for name in names:
+            (self.path / name).unlink(missing_ok=True)
+
 
 # --- What is made of two sides ---
 
 
 @dataclass(frozen=True, kw_only=True)
 class KeptGeneration:
-    """What a generation of a row gave, in the words of `harness.compare.engine.Generation`, or how it failed."""
+    """What a generation of a row gave."""
 
-    row: str
-    metric: str  # Of an explanation, how its dispatches were timed
     modules: str  # What was measured: both sides' modules and how they were run
-    generation: int
-    log_ratio: float | None = None
-    base: float | None = None
-    head: float | None = None
-    rounds: int = 0
-    seconds: float = 0.0
-    by_own_time: int = 0
-    taken: float | None = None
-    host: str = ""
-    failure: Failure | None = None
-    # Of an explanation, where the time of a call of each side goes, in the words of `harness.explain.profile.Profile`
-    spent: dict[str, dict[str, Any]] = field(default_factory=dict)
+    gave: Any
 
 
 class SidesDirectory(WorkDirectory):
     """A comparison or an explanation being written; nothing is left where it ends early and measured nothing."""
 
-    generations: tuple[KeptGeneration, ...] = ()  # Of earlier stretches
-    rounds: tuple[Round, ...] = ()  # Of these generations: those of one that was cut short count for nothing
+    rounds: tuple[Round, ...] = ()  # Of generations that earlier stretches ended: the others count for nothing
 
     def begin(self) -> None:
         """Read what was measured, and drop the rounds of generations that were cut short."""
         super().begin()
-        self.generations = tuple(kept for _, kept in self.all_of("generation", KeptGeneration))
-        ended = {(kept.row, kept.generation) for kept in self.generations if kept.metric == LATENCY.name}
+        ended = {done.key for done in self._done}
         rounds = read_records(self.path / TURNS_FILE, Round, _REMEDY)
-        self.rounds = tuple(kept for kept in rounds if (kept.group, kept.generation) in ended)
+        self.rounds = tuple(kept for kept in rounds if self._key(kept.group, LATENCY.name, kept.generation) in ended)
         if rounds:
             self.write(TURNS_FILE, b"".join(line_of(kept) + b"\n" for kept in self.rounds))
+
+    @staticmethod
+    def _key(row: str, metric: str, number: int) -> str:
+        return f"{_GENERATION}{row}/{metric}/{number}"
+
+    @property
+    def measured(self) -> int:
+        """How many generations are kept."""
+        return sum(done.key.startswith(_GENERATION) for done in self._done)
+
+    def keep_generation(self, row: str, metric: str, number: int, modules: str, gave: Any) -> None:
+        """Keep what a generation of these modules gave, once it has ended."""
+        self.remember(self._key(row, metric, number), KeptGeneration(modules=modules, gave=gave))
+
+    def generations(self, row: str, metric: str, modules: str, kind: Any) -> dict[int, Any]:
+        """What those of a row gave that are kept, by number; they have to be of these modules."""
+        kept = {int(number): each for number, each in self.all_of(f"{_GENERATION}{row}/{metric}", KeptGeneration)}
+        if any(each.modules != modules for each in kept.values()):
+            raise RunError(
+                f"{self.path}: {row} was measured with other modules than its runs have now; begin the "
+                f"{self.kind.name} again"
+            )
+        return {number: parsed(each.gave, kind, self.path / RECORD_FILE, _REMEDY) for number, each in kept.items()}
 
     def __exit__(self, *error: object) -> None:
         super().__exit__()
         kind = error[0] if error else None
         is_stopped = isinstance(kind, type) and issubclass(kind, KeyboardInterrupt | Interrupted | PlaceGone)
-        is_measured = (self.path / TURNS_FILE).exists() or any(done.key.startswith("gen") for done in self._done)
+        is_measured = (self.path / TURNS_FILE).exists() or self.measured > 0
         if kind is not None and not is_measured and not (is_stopped and self.can_go_on):
             with contextlib.suppress(OSError):
-                for name in (self.kind.begun_file, RECORD_FILE):
-                    (self.path / name).unlink(missing_ok=True)
+                self._remove(self.kind.begun_file, RECORD_FILE)
                 self.path.rmdir()
 
-    def keep_generation(self, kept: KeptGeneration) -> None:
-        """Keep what a generation gave, once it has ended."""
-        self.remember(f"generation/{kept.row}/{kept.metric}/{kept.generation}", kept)
-
     def finish(self, document: bytes | str, report: str) -> None:
-        """Write the document, as JSON, and the report."""
+        """Write the document, as JSON, and the report; what is whole has its hashes, so that it comes last."""
         document = document if isinstance(document, bytes) else document.encode()
+        own = FileRecord(sha256=hashlib.sha256(document).hexdigest(), bytes=len(document))
         try:
             self.write(REPORT_FILE, report)
             with self.writing():
                 files = describe_folder(self.path, self.kind.files)
-            # What is whole has its hashes, so that it comes last.
-            own = FileRecord(sha256=hashlib.sha256(document).hexdigest(), bytes=len(document))
             self.write(FINISHED_FILE, finished_document({**files, self.kind.file: own}))
             self.write(self.kind.file, document)
         except BaseException:
             with contextlib.suppress(OSError):
-                for name in (REPORT_FILE, FINISHED_FILE, self.kind.file):
-                    (self.path / name).unlink(missing_ok=True)
+                self._remove(REPORT_FILE, FINISHED_FILE, self.kind.file)
             raise
-        for name in (self.kind.begun_file, RECORD_FILE):
-            (self.path / name).unlink(missing_ok=True)
+        self._remove(self.kind.begun_file, RECORD_FILE)
 
 
 class ExplanationDirectory(SidesDirectory):
@@ -266,10 +273,6 @@ class ComparisonDirectory(SidesDirectory):
     def keep_round(self, measured: Round) -> None:
         """Keep the turns of one round, at once."""
         self.append_to(TURNS_FILE, measured)
-
-    def keep_compile(self, case: str, fields: Mapping[str, Any]) -> None:
-        """Keep what one generation of compiles took."""
-        self.append_to(COMPILES_FILE, {"case": case, **fields})
 
     def finish(self, document: bytes | str, report: str, comparison: Comparison | None = None) -> None:
         """Write the comparison itself, as JSON, its report and its tables."""
@@ -380,7 +383,7 @@ class TuneDirectory(WorkDirectory):
     def open(cls, path: Path, begun: Begun) -> "TuneDirectory":
         """Make the folder of a search, or go on with the one that is there, which has to be the same."""
         file = path / TUNING.begun_file
-        begun = adapter(Begun).validate_json(adapter(Begun).dump_json(begun))  # as it is read again
+        begun = parsed(adapter(Begun).dump_json(begun), Begun, file, "")  # as it is read again
         if file.is_file():
             before = _read_begun(file)
             if before.machine != begun.machine:
@@ -401,13 +404,13 @@ class TuneDirectory(WorkDirectory):
         directory.write_value(TUNING.begun_file, begun)
         return directory
 
-    def write_or_remove(self, file: str, text: str) -> Path:
-        """Write the variant or its spec; "" takes away that of an earlier search. Its file."""
+    def write_or_remove(self, file: str, text: str) -> None:
+        """Write the variant or its spec; "" takes away that of an earlier search."""
         if text:
-            return self.write(file, text)
+            self.write(file, text)
+            return
         with self.writing():
-            (self.path / file).unlink(missing_ok=True)
-        return self.path / file
+            self._remove(file)
 
 
 def remembered_in(folder: Path, machine: str, options: Mapping[str, Any]) -> dict[str, Any]:

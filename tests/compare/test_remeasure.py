@@ -12,16 +12,11 @@ from typing import Any
 
 import pytest
 
-from harness.compare.comparison import conclude, plan_comparison
 from harness.compare.engine import Generation, Outcome, StoppedEarly, Task, decide
-from harness.compare.options import CompareOptions
-from harness.compare.remeasure import _going_on, earlier_rows, foresee
+from harness.compare.remeasure import _going_on, foresee
 from harness.errors import CaseError, NoHost, RunError
-from harness.records.comparison import Row
-from harness.report.data import document_of
 from harness.store.work_directory import Begun, ComparisonDirectory
-from tests.builders import make_row
-from tests.compare.runs import a_build, a_case, a_side
+from tests.compare.runs import a_build, a_case
 from tests.compare.scripted import EQUAL, NOISY, SLOWER, Step, a_task, crash, generations, ignore
 
 BEGUN = Begun(created="", machine="", options={}, command=())
@@ -83,7 +78,7 @@ def test_generations_of_other_modules_are_refused(tmp_path: Path) -> None:
     with ComparisonDirectory.resume(directory.path) as again, pytest.raises(RunError) as caught:
         _going_on(a_task("equal", ROWS["equal"]), "latency", a_work("another"), again)
     assert str(caught.value) == (
-        f"{directory.path}: equal was measured with other modules than its runs have now; compare the two sides again"
+        f"{directory.path}: equal was measured with other modules than its runs have now; begin the comparison again"
     )
 
 
@@ -95,35 +90,12 @@ def test_a_row_without_a_host_has_another_chance_when_it_goes_on(tmp_path: Path)
         assert _going_on(a_task("row", generations(0.1)), "latency", a_work(), again).sample(0).log_ratio == 0.1
 
 
-NOW = datetime(2026, 1, 1, tzinfo=timezone.utc)
-QUICK, SLOW = (a_task(name, generations(*EQUAL), budget_s=16) for name in ("quick", "slow"))
-
-
-def a_comparison(results: Path, *rows: Row) -> None:
-    base, head = a_side(a_case()), a_side(a_case(), label="results/head")
-    made = conclude(plan_comparison(base, head, CompareOptions()), (), {}, created="")
-    with ComparisonDirectory.create(results, "small", NOW) as directory:
-        directory.finish(document_of(replace(made, rows=rows)), "")
-
-
-def test_a_row_takes_the_mean_of_the_rows_that_were_measured(tmp_path: Path) -> None:
-    a_comparison(tmp_path, make_row(seconds=3, generations=8))
-    a_comparison(tmp_path, make_row(seconds=5, generations=8), make_row(seconds=9, generations=8, control=True))
-    a_comparison(tmp_path, make_row("identical", seconds=0))
-    assert earlier_rows(tmp_path) == {"latency": 4.0}
-
-
 def test_what_is_to_be_measured_in_a_sentence() -> None:
-    """A row takes what rows took, else its budget."""
-    planned = {"latency": [QUICK, SLOW], "compile-time": []}
-    sentence, planned_s = foresee(planned, {})
+    quick, slow = (a_task(name, generations(*EQUAL), budget_s=16) for name in ("quick", "slow"))
+    sentence, planned_s = foresee({"latency": [quick, slow], "compile-time": [slow]})
     assert sentence == (
-        "To measure: latencies of 2 rows for up to 16 s each; up to 32 s, and longer where a difference is confirmed, "
-        "or is plain and calls take long"
+        "To measure: latencies of 2 rows for up to 16 s each, compile times of 1 row for up to 16 s each; up to 50 s, "
+        "and longer where a difference is confirmed, or is plain and calls take long"
     )
-    assert planned_s == {"Compare": 32}
-    sentence, _ = foresee({**planned, "compile-time": [SLOW]}, {"latency": 45.0, "compile-time": 90.0})
-    assert sentence == (
-        "To measure: latencies of 2 rows for up to 16 s each, compile times of 1 row for up to 16 s each; about 3 min, "
-        "as earlier comparisons here took"
-    )
+    assert planned_s == {"Compare": 32, "Compile times": 16}
+    assert foresee({"latency": [quick, slow], "compile-time": []}, abreast=2)[1] == {"Compare": 16}

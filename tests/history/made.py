@@ -17,9 +17,8 @@ from harness.history.failures import CaseNews
 from harness.history.series import SeriesRow
 from harness.records.run import Round, Run, ToolchainRecord, Turn
 from harness.report.rows import rows_of
-from harness.store.database import RowsOf, connect
 from harness.store.run_directory import Record, RunDirectory
-from harness.store.schema import TABLES, create_tables, insert_rows
+from harness.store.schema import TABLES, RowsOf, connect, create_tables, insert_rows
 from harness.store.tables import Tables
 from tests.report.builders import make_build, make_case, make_header
 

@@ -173,9 +173,8 @@ OF_NOBODY = json.dumps({"sha256": "0" * 64, "bytes": 1})
 def test_a_manifest_that_is_damaged_or_names_what_no_folder_has_is_named(tmp_path: Path, files: str) -> None:
     file = tmp_path / "finished.json"
     file.write_text(f'{{"finished": "", "files": {files}}}')
-    with pytest.raises(RunError) as caught:
+    with pytest.raises(RunError, match=r"finished\.json: is damaged \(.*\); take it from a backup"):
         read_manifest(tmp_path)
-    assert str(caught.value) == f"{file}: is damaged; take it from a backup"
 
 
 # --- Files are read line by line, and never more than a limit at once ---

@@ -81,7 +81,7 @@ def test_rows_are_the_same_from_tables_and_from_records(tmp_path: Path, monkeypa
         store(tmp_path / "with", run, rows_of)
         store(tmp_path / "without", run)
     shutil.copytree(tmp_path / "without", tmp_path / "read-only")
-    monkeypatch.setattr("harness.store.database.staging", _fails)
+    monkeypatch.setattr("harness.store.schema.staging", _fails)
     from_memory = everything(tmp_path / "read-only")
 
     assert not list((tmp_path / "read-only").glob("*/tables"))
