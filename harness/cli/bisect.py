@@ -141,4 +141,4 @@ def _report(options: TuneOptions, form: PageFormat) -> int:
 
 def _pictures(found: Tuning) -> dict[str, bytes]:
     formats: tuple[Format, ...] = ("png", "svg")
-    return {f"race.{form}": draw_race([found]).file(LIGHT, form) for form in formats} if found.moments else {}
+    return {f"race.{form}": draw_race(found).file(LIGHT, form) for form in formats} if found.moments else {}

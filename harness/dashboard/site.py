@@ -249,7 +249,7 @@ def race_pictures(tunings: Iterable[Tuning]) -> Iterator[tuple[str, bytes]]:
     """Name and content of the pictures of those in which something was timed, one for each theme."""
     for found in tunings:
         for name, theme in THEMES.items() if found.moments else ():
-            yield f"race-{tuning_facts(found)['key']}-{name}.svg", draw_race([found]).file(theme, "svg")
+            yield f"race-{tuning_facts(found)['key']}-{name}.svg", draw_race(found).file(theme, "svg")
 
 
 def pieces(sentence: Sentence) -> list[tuple[str, bool]]:

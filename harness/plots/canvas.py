@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 Format = Literal["svg", "png"]
 ThemeName = Literal["light", "dark"]
 Look = Mapping[str, Any]  # of points, for matplotlib's Line2D
+Place = tuple[float, float]
 
 # Pixels of a web page; a PNG has two of its own for each.
 WIDTH = 920.0
@@ -38,7 +39,6 @@ POINTS_PER_PIXEL = 0.75
 
 _PIXELS_PER_INCH = 96.0
 _PNG_PIXELS = 2  # for each pixel of a page
-_PALETTE = 256  # colours, the most that a PNG's palette holds
 _LINE = 1.42  # height of a line of text, in text sizes
 _BOTTOM = 12.0
 _HIGHEST = 4000.0  # while it is drawn
@@ -153,11 +153,6 @@ def wrapped(text: str, room_px: float, size_px: float = SMALL, *, most: int = 3)
             break
         words = words[count:]
     return lines
-
-
-def cut_end(text: str, room_px: float, size_px: float = SMALL) -> str:
-    """A sentence as far as it fits; its end is an ellipsis where it goes on."""
-    return "".join(wrapped(text, room_px, size_px, most=1))
 
 
 @lru_cache(maxsize=2)
@@ -285,13 +280,20 @@ class Canvas:
         self.note(16, y + height / 2, cut(ylabel, height), rotation=90, **turned)
         return axes
 
+    def pixels(self, axes: Axes, places: Sequence[Place]) -> list[Place]:
+        """Where places of the axes lie in the picture."""
+        points = self.place.inverted().transform(axes.transData.transform(places))
+        return [(float(x), float(y)) for x, y in points]
+
     @staticmethod
     def round_ticks(axis: Axis, most: int) -> None:
         """At most so many ticks at round figures."""
-        from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+        from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, StrMethodFormatter
 
-        axis.set_major_locator(MaxNLocator(most))
+        is_log = axis.get_scale() == "log"
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)) if is_log else MaxNLocator(most))
         axis.set_major_formatter(StrMethodFormatter("{x:,.6g}"))
+        axis.set_minor_locator(NullLocator())
 
     def box(self, x: float, y: float, width: float, height: float, **more: Any) -> None:
         """A rectangle, by default behind everything else; it looks as matplotlib's Rectangle is told."""
@@ -346,24 +348,11 @@ class Canvas:
     def file(self, picture: Format, title: str, description: str) -> bytes:
         """The picture's file, with a title and a description for those who do not see it."""
         self._resize(self.y + _BOTTOM)
-        texts = {"Title": title, "Description": description}
+        none = ("Date", "Creator") if picture == "svg" else ("Software",)
+        metadata = {"Title": title, "Description": description, **dict.fromkeys(none)}
         content = io.BytesIO()
-        if picture == "svg":
-            self.figure.savefig(content, format="svg", metadata={**texts, "Date": None, "Creator": None})
-            return content.getvalue()
-        from PIL import Image
-        from PIL.PngImagePlugin import PngInfo
-
-        drawn = io.BytesIO()
-        self.figure.savefig(drawn, format="png", pil_kwargs={"compress_level": 1})
-        # A palette makes a third of the size, and it is as crisp, since nearly all pixels have one of few colours. Of
-        # Pillow's ways this one keeps the colours that most pixels have as they are; dots would blur texts.
-        image = Image.open(drawn).convert("RGB")
-        palette = image.quantize(_PALETTE, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
-        info = PngInfo()
-        for key, text in texts.items():
-            info.add_itxt(key, text)
-        palette.save(content, "png", optimize=True, dpi=(self.figure.dpi, self.figure.dpi), pnginfo=info)
+        more: dict[str, Any] = {} if picture == "svg" else {"pil_kwargs": {"optimize": True}}
+        self.figure.savefig(content, format=picture, metadata=metadata, **more)
         return content.getvalue()
 
 

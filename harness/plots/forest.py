@@ -51,7 +51,10 @@ _LEAST_PLOT = 230.0
 _ENDS_ROOM = 70.0  # of what is written beside 1
 _MARK = 12.0
 _DOTS = (0.0, (1.0, 2.5))
-_CAPS_FROM = 28.0  # shorter intervals are hidden by their mark anyway
+_FOOT = (
+    "Ratios on a logarithmic axis. Dotted from 1: counted, which has no interval. A mark alone: no interval yet. "
+    "Hollow: unclear, or another engine."
+)
 
 
 def draw_forest(
@@ -69,7 +72,9 @@ def draw_forest(
         for block in forest.blocks:
             _draw_block(canvas, block, columns)
             canvas.down(_BETWEEN)
-        canvas.foot(_foot(forest), forest.rest)
+        floors = floors_text([floor for block in forest.blocks for floor in block.floors])
+        shaded = f" Shaded: changes below the floor ({floors})." if floors else ""
+        canvas.foot(f"{_FOOT}{shaded}", forest.rest)
 
     return Drawing(kind="Ratios", title=forest.title, lines=[forest.verdict, forest.method], paint=paint)
 
@@ -77,19 +82,6 @@ def draw_forest(
 def _legend(forest: Forest) -> list[tuple[Tone, str]]:
     words = {tone: dict.fromkeys(row.word for row in forest.rows() if row.tone == tone) for tone in TONES}
     return [(tone, ", ".join(names)) for tone, names in words.items() if names]
-
-
-def _foot(forest: Forest) -> str:
-    floors = floors_text([floor for block in forest.blocks for floor in block.floors])
-    single = [row for row in forest.rows() if row.ratio is not None and _interval(row) is None]
-    texts = {
-        "Ratios on a logarithmic axis.": True,
-        f"Shaded: changes below the floor ({floors}).": bool(floors),
-        "Dotted from 1: counted, which has no interval.": any(row.exact for row in single),
-        "A mark alone: no interval yet.": any(not row.exact for row in single),
-        "Hollow: other engines.": any(row.peer for row in forest.rows()),
-    }
-    return " ".join(text for text, is_there in texts.items() if is_there)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,7 +155,7 @@ def _draw_block(canvas: Canvas, block: ForestBlock, columns: _Columns) -> None:
         edge = math.log1p(floor)
         axes.barh(upper + size / 2, 2 * edge, size, left=-edge, color=theme.band, linewidth=0, zorder=0.5)
     for row, y in places:
-        _draw_row(axes, theme, row, y - first, columns.plot_width)
+        _draw_row(axes, theme, row, y - first)
 
 
 def _write_row(canvas: Canvas, row: ForestRow, columns: _Columns, y: float, *, indent: float) -> None:
@@ -181,7 +173,7 @@ def _write_row(canvas: Canvas, row: ForestRow, columns: _Columns, y: float, *, i
         canvas.note(columns.values, y, row.values, align="right")
 
 
-def _draw_row(axes: Axes, theme: Theme, row: ForestRow, y: float, width: float) -> None:
+def _draw_row(axes: Axes, theme: Theme, row: ForestRow, y: float) -> None:
     """Interval and mark; an arrow at the edge for what lies beyond it."""
     low, high = axes.get_xlim()
     color, interval = theme.tones[row.tone], _interval(row)
@@ -200,9 +192,6 @@ def _draw_row(axes: Axes, theme: Theme, row: ForestRow, y: float, width: float) 
         axes.plot([left, right], [y, y], color=color, linewidth=1.8, zorder=3, solid_capstyle="butt")
     elif row.exact:
         axes.plot([0.0, min(max(at, low), high)], [y, y], color=theme.axis, linewidth=1.0, linestyle=_DOTS, zorder=2)
-    if right - left > _CAPS_FROM * (high - low) / width:
-        for end in {first, last} & {left, right}:
-            axes.plot([end, end], [y - 4, y + 4], color=color, linewidth=1.4, zorder=3)
     if low <= at <= high:
         axes.plot([at], [y], **mark_of(theme, row.tone, hollow=row.peer))
 

@@ -66,7 +66,7 @@ def drawing_of(
         if isinstance(source, Explanation):
             return draw_waterfall(source, top)
         if isinstance(source, Tuning):
-            return draw_race([source])
+            return draw_race(source)
         if isinstance(source, Comparison) or kind == "forest":
             return draw_forest(source, top, keep)
         # What the report says of the whole run stays.

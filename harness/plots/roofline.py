@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harness.errors import RunError
 from harness.plots.canvas import (
     BODY,
-    LONGEST_NAME,
     MARGIN,
-    POINTS_PER_PIXEL,
     SMALL,
     WIDTH,
     Canvas,
@@ -20,10 +18,7 @@ from harness.plots.canvas import (
     Look,
     Theme,
     cut,
-    drawable,
     look_of,
-    widest,
-    width_px,
 )
 from harness.records.run import Peak
 from harness.report.run_report import Report
@@ -33,14 +28,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _LEFT = 72.0
-_PLOT, _SMALL_PLOT = 360.0, 270.0
-_MOST_ALONE = 2  # more panels stand in two columns
+_LENGTH = WIDTH - MARGIN - _LEFT
+_PLOT = 360.0
 _SHAPES = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "*")
-_MARK, _SMALL_MARK = 7.5, 4.5  # points across
-_RING = 12.0  # points across, around the mark of a peer
-_LEAN = math.radians(30)
-_NAME_ROOM = 33.0  # between the beginnings of names above a panel
-_SMALL_POINTS = SMALL * POINTS_PER_PIXEL
+_MARK, _RING = 7.5, 12.0  # points across; a ring is around the mark of a peer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,57 +92,42 @@ def panels_of(report: Report) -> list[Panel]:
 
 
 def roofline_of(panels: Sequence[Panel], title: str, subtitle: str) -> Drawing:
-    """These panels."""
+    """These panels: a colour a model, a shape a variant."""
     points = [point for panel in panels for point in panel.points]
     models = list(dict.fromkeys(point.model for point in points))
     examples = {point.label: point for point in points}
-    numbers = {label: number for number, label in enumerate(dict.fromkeys(point.label for point in points))}
-    limits = _limits(panels)
+    numbers = {label: number for number, label in enumerate(examples)}
 
     def paint(canvas: Canvas) -> None:
         theme = canvas.theme
         colors = {model: theme.series[number % len(theme.series)] for number, model in enumerate(models)}
-        names = {model: cut(model, LONGEST_NAME, bold=True) for model in models}
-        longest = widest(names.values(), bold=True)
-        above = longest * math.sin(_LEAN) + 24
-        columns, plot = (2, _SMALL_PLOT) if len(panels) > _MOST_ALONE else (1, _PLOT)
-        column = (WIDTH - MARGIN) / columns
-        width = column - _LEFT - longest * math.cos(_LEAN) * 0.5
-        for number, panel in enumerate(panels):
-            left, top = (number % columns) * column + _LEFT, canvas.y + above
-            axes = canvas.axes(left, top, width, plot)
-            _draw_axes(axes, limits, theme)
-            if panel.peak is not None:
-                _draw_roof(axes, panel.peak, theme)
+        canvas.legend((model, [look_of("s", 6.0, color, color, 0.0)]) for model, color in colors.items())
+        canvas.legend((label, _looks(examples[label], theme.ink, number, theme)) for label, number in numbers.items())
+        for panel in panels:
+            canvas.down(20)
+            top = canvas.down(_PLOT + 60)
+            xlabel = "FLOP for each byte of arguments, results and constants"
+            axes = canvas.axes(_LEFT, top, _LENGTH, _PLOT, xlabel=xlabel, ylabel="GFLOP/s")
+            axes.set(xscale="log", yscale="log")
             for point in panel.points:
                 for look in _looks(point, colors[point.model], numbers[point.label], theme):
                     axes.plot(point.intensity, point.operations_per_s / 1e9, zorder=4, **look)
-            _draw_names(axes, panel, colors, names, _NAME_ROOM / width)
-            caption = cut(_caption(panel), width - 20, BODY, bold=True)
-            canvas.text(left + width - 8, top + plot - 14, caption, align="right", bold=True, bbox=theme.behind_texts)
-            if (number + 1) % columns == 0 or number + 1 == len(panels):
-                canvas.down(above + plot + 54)
-        canvas.legend((label, _looks(examples[label], theme.ink, number, theme)) for label, number in numbers.items())
+            _draw_axes(axes, panels)
+            if panel.peak is not None:
+                _draw_roof(canvas, axes, panel.peak)
+            caption = cut(_caption(panel), _LENGTH - 20, BODY, bold=True)
+            x, y = WIDTH - MARGIN - 8, top + _PLOT - 14
+            canvas.text(x, y, caption, align="right", bold=True, bbox=theme.behind_texts)
 
     return Drawing(kind="Roofline", title=title, lines=[subtitle], paint=paint)
 
 
 def _looks(point: Point, color: str, number: int, theme: Theme) -> list[Look]:
-    """From back to front; a peer's has a ring. A dozen shapes are filled, then hollow, then both smaller: 48 in all."""
+    """From back to front; a peer's has a ring. A dozen shapes are filled, then hollow."""
     turn, shape = divmod(number, len(_SHAPES))
-    hollow = turn % 2 == 1
-    face, edge, edge_width = (theme.ground, color, 1.6) if hollow else (color, theme.ground, 0.7)
-    own = look_of(_SHAPES[shape], _SMALL_MARK if turn % 4 > 1 else _MARK, face, edge, edge_width)
+    face, edge, edge_width = (theme.ground, color, 1.6) if turn % 2 else (color, theme.ground, 0.7)
+    own = look_of(_SHAPES[shape], _MARK, face, edge, edge_width)
     return [look_of("o", _RING, "none", color, 1.0), own] if point.peer else [own]
-
-
-def _limits(panels: Sequence[Panel]) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Of both axes: room around all points, and up to the corner of every roof."""
-    points = [point for panel in panels for point in panel.points]
-    roofs = [_roof(panel.peak) for panel in panels if panel.peak is not None]
-    across = [point.intensity for point in points] + [top / slope for top, slope in roofs]
-    up = [point.operations_per_s / 1e9 for point in points]
-    return (min(across) / 3, max(across) * 4), (min(up) / 3, max([*up, *(top for top, _ in roofs)]) * 2)
 
 
 def _roof(peak: Peak) -> tuple[float, float]:
@@ -159,77 +135,32 @@ def _roof(peak: Peak) -> tuple[float, float]:
     return (peak.operations_per_s or 0.0) / 1e9, (peak.bytes_per_s or 0.0) / 1e9
 
 
-def _draw_axes(axes: Axes, limits: tuple[tuple[float, float], tuple[float, float]], theme: Theme) -> None:
-    from matplotlib.ticker import FuncFormatter, NullFormatter
-
-    axes.set(xscale="log", yscale="log", xlim=limits[0], ylim=limits[1])
-    axes.set_xlabel("FLOP for each byte of arguments, results and constants", color=theme.muted, size=_SMALL_POINTS)
-    axes.set_ylabel("GFLOP/s", color=theme.muted, size=_SMALL_POINTS)
+def _draw_axes(axes: Axes, panels: Sequence[Panel]) -> None:
+    """Room around the points of all panels, and up to the corner of every roof."""
+    points = [point for panel in panels for point in panel.points]
+    roofs = [_roof(panel.peak) for panel in panels if panel.peak is not None]
+    across = [point.intensity for point in points] + [top / slope for top, slope in roofs]
+    up = [point.operations_per_s / 1e9 for point in points] + [top for top, _ in roofs]
+    axes.set(xlim=(min(across) / 3, max(across) * 4), ylim=(min(up) / 3, max(up) * 2))
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axis.set_minor_formatter(NullFormatter())
-    axes.grid(which="major")
-    axes.spines[["bottom", "left"]].set(visible=True, color=theme.axis)
+        Canvas.round_ticks(axis, 8)
+    axes.grid()
+    axes.spines[["bottom", "left"]].set_visible(True)
 
 
-def _draw_roof(axes: Axes, peak: Peak, theme: Theme) -> None:
-    top, slope = _roof(peak)
+def _draw_roof(canvas: Canvas, axes: Axes, peak: Peak) -> None:
+    theme, (top, slope) = canvas.theme, _roof(peak)
     (low, high), (bottom, _) = axes.get_xlim(), axes.get_ylim()
     ridge = top / slope
     axes.plot([low, ridge, high], [low * slope, top, top], color=theme.ink, linewidth=1.6, zorder=2)
     axes.fill_between([low, ridge, high], [low * slope, top, top], bottom, color=theme.ink, alpha=0.045, linewidth=0)
-    axes.annotate(
-        drawable(f"{top:.3g} GFLOP/s, f32 ({peak.operations_by})"),
-        (high, top),
-        xytext=(-4, 4),
-        textcoords="offset points",
-        ha="right",
-        size=_SMALL_POINTS,
-        bbox=theme.behind_texts,
-    )
     start = max(low, bottom / slope)
-    rate = drawable(f"{slope:.3g} GB/s ({peak.bytes_by})")
-    x, y = axes.transData.transform([(start, start * slope), (ridge, top)]).T
-    short = x[1] - x[0] < 2 * width_px(rate)  # a figure has two pixels for each of a page
-    at, align, aside = (start, "left", 4) if short else (math.sqrt(start * ridge), "center", -3)
-    axes.annotate(
-        rate,
-        (at, at * slope),
-        xytext=(aside, 5),
-        textcoords="offset points",
-        rotation=math.degrees(math.atan2(y[1] - y[0], x[1] - x[0])),
-        rotation_mode="anchor",
-        ha=align,
-        size=_SMALL_POINTS,
-    )
-
-
-def _draw_names(axes: Axes, panel: Panel, colors: Mapping[str, str], names: Mapping[str, str], apart: float) -> None:
-    """The models' names above the panel, each over the line that its points stand on, or shifted as far as needed."""
-    low, high = (math.log(limit) for limit in axes.get_xlim())
-    spans = sorted({(point.intensity, point.model) for point in panel.points})
-    room = min(apart, 0.9 / len(spans))
-    lines = [(math.log(intensity) - low) / (high - low) for intensity, _ in spans]
-    ends: list[float] = []
-    for line in lines:
-        ends.append(max(line, ends[-1] + room) if ends else max(line, room - 1.0))
-    back = max(0.0, ends[-1] - 0.97)
-    for (intensity, model), line, shifted in zip(spans, lines, ends, strict=True):
-        color = colors[model]
-        end = max(shifted - back, 0.0)
-        axes.axvline(intensity, color=color, linewidth=0.8, alpha=0.45, zorder=1)
-        axes.plot([line, end], [1.0, 1.03], transform=axes.transAxes, color=color, linewidth=0.8, clip_on=False)
-        axes.text(
-            end,
-            1.04,
-            names[model],
-            transform=axes.transAxes,
-            color=color,
-            rotation=math.degrees(_LEAN),
-            rotation_mode="anchor",
-            weight="bold",
-            size=_SMALL_POINTS,
-        )
+    (x, y), (ridge_x, ridge_y) = canvas.pixels(axes, [(start, start * slope), (ridge, top)])
+    arithmetic = f"{top:.3g} GFLOP/s, f32 ({peak.operations_by})"
+    canvas.text(WIDTH - MARGIN - 4, ridge_y - 10, arithmetic, size=SMALL, align="right", bbox=theme.behind_texts)
+    # Along the slope, from its lower end.
+    look: dict[str, Any] = {"rotation": math.degrees(math.atan2(y - ridge_y, ridge_x - x)), "rotation_mode": "anchor"}
+    canvas.text(x + 12, y - 22, f"{slope:.3g} GB/s ({peak.bytes_by})", size=SMALL, **look)
 
 
 def _caption(panel: Panel) -> str:

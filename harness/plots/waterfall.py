@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from harness.errors import RunError
-from harness.plots.canvas import BODY, MARGIN, ROOM, SMALL, WIDTH, Canvas, Drawing, cut, cut_end, widest, width_px
+from harness.plots.canvas import BODY, MARGIN, ROOM, SMALL, WIDTH, Canvas, Drawing, cut, widest, width_px
 from harness.records.comparison import Verdict
 from harness.records.explanation import Explanation
 from harness.report.explanation_words import (
@@ -142,12 +142,7 @@ def _draw_steps(canvas: Canvas, steps: Sequence[Step], figures: Sequence[str], u
         color = theme.tones[step.tone] if step.tone in ("worse", "better") else theme.ink
         canvas.text(WIDTH - MARGIN, middle, text, size=SMALL, color=color, align="right")
         if step.why:
-            # All the width: what it changes to is at the end of a sentence.
-            canvas.note(MARGIN, canvas.down(_WHY) + _WHY / 2 - 4, cut_end(step.why, ROOM))
-        if bold and begin_ns:  # two slanted lines across a bar that begins far below the axis
-            for x in (left + 14, left + 19):
-                ends = [middle + _BAR / 2 + 2, middle - _BAR / 2 - 2]
-                canvas.points([x - 3, x + 3], ends, color=theme.ground, linewidth=2.0)
+            canvas.note(MARGIN, canvas.down(_WHY) + _WHY / 2 - 4, cut(step.why, ROOM))
     height = canvas.y - top
     axes = canvas.axes(left, top, room - label, height, xlabel=f"time of one call ({unit.name})")
     canvas.down(44)

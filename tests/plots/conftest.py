@@ -1,14 +1,19 @@
-"""Runs to draw, and reading pictures: an SVG's texts, where each stands, and what else is in it."""
+"""Runs and series to draw, and reading pictures: an SVG's texts, where each stands, and what else is in it."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 from xml.etree import ElementTree
 
+import pandas as pd
+
+from harness.history.changes import Change
 from harness.plots.canvas import POINTS_PER_PIXEL, width_px
 from harness.records.run import Failure, Lost, Run
 from harness.report.run_report import Report, build_report
+from tests.history.made import make_change
 from tests.report.builders import make_build, make_case, make_header, make_reference, make_rounds
 from tests.report.conftest import full_comparison, full_run
 
@@ -22,22 +27,21 @@ ELEMENTS = {
 NASTY_NAME = '$x_1$ & "q" <script>alert(1)</script>\nnew 🚀 \u202eback\u202c \x1b[31m \ud800 日本語'
 
 
-def make_run(
+def make_report(
     times_ms: Mapping[str, float],
     *,
     models: Collection[str] = ("mm",),
-    peers: Collection[str] = (),
+    peer: str = "",
     twins: Collection[str] = (),
     broken: Collection[str] = (),
     memory: Mapping[str, int | None] | None = None,
     peaks: Mapping[str, int] | None = None,
     **given: Any,
-) -> Run:
-    """A run of models that all have the same variants; the first one is the baseline.
+) -> Report:
+    """The report of a run of models that all have the same variants; the first one is the baseline.
 
     Args:
-        times_ms: What each variant and peer takes.
-        peers: Which of them are other engines.
+        times_ms: What each variant and the peer takes.
         twins: Variants with the module of `stock`.
         broken: Variants that fail.
         memory: Transient memory that the compiler states of variants; None: it does not say.
@@ -45,31 +49,46 @@ def make_run(
     """
     made: dict[str, list[Any]] = {name: [] for name in ("cases", "builds", "references", "rounds", "lost")}
     for model in models:
-        own = {name: make_case(model, name) for name in [*times_ms, *twins, *broken] if name not in peers}
-        own |= {name: make_case(model, name, peer=name, toolchain="") for name in peers}
+        own = {name: make_case(model, name) for name in [*times_ms, *twins, *broken] if name != peer}
+        own |= {peer: make_case(model, peer, peer=peer, toolchain="")} if peer else {}
         made["cases"] += own.values()
-        stated = {name: 2**20 for name in [*times_ms, *twins] if name not in peers} if memory is None else memory
+        stated = {name: 2**20 for name in [*times_ms, *twins] if name != peer} if memory is None else memory
         for number, (name, size) in enumerate(stated.items()):
             code = "5a" if name in twins or name == "stock" else f"{number:02x}"
             facts: dict[str, Any] = {"statistics": None} if size is None else {}
-            made["builds"].append(
-                make_build(own[name], code=code, dispatches=3, copies=0, transient=size or 0, **facts)
-            )
-        made["references"] += [
-            make_reference(own[name], 1e6, device_peak_bytes=size) for name, size in (peaks or {}).items()
-        ]
+            build = make_build(own[name], code=code, dispatches=3, copies=0, transient=size or 0, **facts)
+            made["builds"].append(build)
+        sizes = (peaks or {}).items()
+        made["references"] += [make_reference(own[name], 1e6, device_peak_bytes=size) for name, size in sizes]
         times_ns = {own[name].name: time * 1e6 for name, time in times_ms.items()}
         made["rounds"] += make_rounds(own[next(iter(times_ms))].group, times_ns, generations=4, rounds=3)
         failure = Failure(stage="measure", message="no")
         made["lost"] += [Lost(case=own[name].name, generation=0, failure=failure) for name in broken]
     cases = made.pop("cases")
     rows: dict[str, Any] = {name: tuple(values) for name, values in made.items()}
-    return Run(header=make_header(tuple(cases)), finished=True, **{**rows, **given})
+    return build_report(Run(header=make_header(tuple(cases)), finished=True, **{**rows, **given}))
 
 
-def make_report(times_ms: Mapping[str, float], **given: Any) -> Report:
-    """The report of such a run."""
-    return build_report(make_run(times_ms, **given))
+def change_at(begin: int, low: int, high: int, before: float, after: float, **facts: Any) -> Change:
+    """A step at a run, by its number, with the range of runs in which it may have happened."""
+    runs = {"first_bad": f"run-{begin}", "until": f"run-{begin}", "earliest": f"run-{low}", "latest": f"run-{high}"}
+    return make_change(before=before, after=after, **{**runs, **facts})
+
+
+def make_points(values: Sequence[float], releases: Sequence[str] = (), **given: Any) -> pd.DataFrame:
+    """A series with one run a night."""
+    first = datetime(2026, 6, 1, 3, 15)
+    facts = {"suite": "esrgan", "case": "rdb/stock@cpu", "machine_class": "AMD EPYC 7B13, 2 cores", "unit": "ns"}
+    columns: dict[str, Any] = {
+        "run": [f"run-{number}" for number in range(len(values))],
+        "started": [f"{(first + timedelta(days=number)).isoformat()}+00:00" for number in range(len(values))],
+        "value": [float(value) for value in values],
+        "low": [value * 0.99 for value in values],
+        "high": [value * 1.01 for value in values],
+        "toolchain": releases or ["3.13.0"] * len(values),
+    }
+    made: pd.DataFrame = pd.DataFrame({**columns, "metric": "latency", **facts, **given})
+    return made
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,18 +133,10 @@ def written_in(svg: bytes) -> list[Written]:
         size = float(_first(r"font(?:-size)?: [\w ]*?([\d.]+)px", style)) / POINTS_PER_PIXEL
         width = width_px(text, size, bold=re.search(r"\b(700|bold)\b", style) is not None)
         turned = not re.match(r"rotate\(-?0 ", element.attrib.get("transform", "rotate(0 "))
-        x = float(element.attrib.get("x", "0")) / POINTS_PER_PIXEL
-        anchor = "start" if turned else _first(r"text-anchor: (\w+)", style)
-        left = x - width * {"start": 0.0, "middle": 0.5, "end": 1.0}[anchor]
-        texts.append(
-            Written(
-                text=text,
-                left=None if turned else left,
-                right=None if turned else left + width,
-                y=float(element.attrib.get("y", "0")) / POINTS_PER_PIXEL,
-                color=_first(r"fill: (#\w+)", style),
-            )
-        )
+        x, y = (float(element.attrib.get(name, "0")) / POINTS_PER_PIXEL for name in "xy")
+        left = x - width * {"start": 0.0, "middle": 0.5, "end": 1.0}["start" if turned else _anchor(style)]
+        ends = {"left": None, "right": None} if turned else {"left": left, "right": left + width}
+        texts.append(Written(text=text, y=y, color=_first(r"fill: (#\w+)", style), **ends))
     return texts
 
 
@@ -138,12 +149,14 @@ def assert_readable(svg: bytes) -> None:
         if text.left is not None and text.right is not None and text.text
     ]
     for number, (left, right, y, text) in enumerate(boxes):
-        assert left >= 0, text
-        assert right <= width, text
-        assert 0 < y < height, text
+        assert left >= 0 and right <= width and 0 < y < height, text
         for other_left, other_right, other_y, other in boxes[number + 1 :]:
             apart = right <= other_left + 1 or other_right <= left + 1
             assert apart or abs(y - other_y) >= 6, (text, other)
+
+
+def _anchor(style: str) -> str:
+    return _first(r"text-anchor: (\w+)", style)
 
 
 def _first(pattern: str, text: str) -> str:

@@ -1,31 +1,85 @@
-"""Every kind of picture: readable in both themes, equal for equal values, inert whatever names hold."""
+"""What all pictures share: readable in both themes, equal for equal values, inert whatever names hold; the command."""
 
 import io
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
+import matplotlib as mpl
 import pytest
-from PIL import Image, ImageColor
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
 
+from harness.cli import run_command_line
+from harness.cli.plot import PlotOptions
+from harness.cli.plot import plot as plot_command
 from harness.errors import RunError, UsageError
-from harness.plots.canvas import LIGHT, THEMES, Drawing, Theme
+from harness.plots.canvas import LIGHT, THEMES, Drawing, Theme, cut, drawable, width_px, wrapped
 from harness.plots.pictures import RUN_KINDS, Kind, drawing_of, drawings_of, published
 from harness.plots.timeline import draw_timeline
 from harness.records.comparison import Comparison
 from harness.records.run import Run
+from harness.report.data import document_of
 from harness.report.run_report import build_report
-from tests.plots.conftest import NASTY_NAME, SVG, assert_readable, make_report, root_of, size_of, texts_of
-from tests.plots.test_roofline import PEAK, WORK
-from tests.plots.test_timeline import DRIFT, STEP, VALUES, make_points
-from tests.report.builders import make_comparison, make_nasty_comparison, make_row, make_timed
+from tests.plots.conftest import (
+    NASTY_NAME,
+    SVG,
+    assert_readable,
+    change_at,
+    make_points,
+    make_report,
+    root_of,
+    size_of,
+    texts_of,
+)
+from tests.plots.test_kinds import PEAK, WORK
+from tests.report.builders import make_comparison, make_nasty_comparison, make_quiet_comparison, make_row
 from tests.report.explanations import make_nasty_explanation
 from tests.report.tunings import make_tuning
+
+PUBLISHED = Path(__file__).parents[2] / "results" / "published" / "esrgan"
+GITHUB = {"light": "#ffffff", "dark": "#0d1117"}
+
+
+def luminance(color: str) -> float:
+    """Relative luminance, as WCAG 2.2 defines it."""
+    parts = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(color: str, other: str) -> float:
+    low, high = sorted((luminance(color), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("theme", THEMES.values(), ids=THEMES)
+def test_texts_and_marks_stand_out_from_the_ground(theme: Theme) -> None:
+    assert theme.ground == GITHUB[theme.name]
+    for ground in (theme.ground, theme.stripe):
+        for text in (theme.ink, theme.muted, *theme.tones.values()):
+            assert contrast(text, ground) >= 4.5, (text, ground)
+    for mark in (theme.axis, *theme.series):
+        assert contrast(mark, theme.ground) >= 3, mark
+    # The band has to be seen, and to leave what lies on it readable.
+    assert contrast(theme.band, theme.ground) > 1.15
+    assert min(contrast(mark, theme.band) for mark in theme.tones.values()) >= 3
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(max_size=80), st.floats(30, 400))
+def test_any_text_can_be_drawn_and_what_is_cut_fits(text: str, room: float) -> None:
+    for part in (cut(text, room, 13), *wrapped(text, room, 13)):
+        assert width_px(part, 13) <= room
+    assert drawable("a 🚀 日本 e\u0301 b\u202ec\u200b\x1b[31m\n\t\ud800") == "a □ □□ é bc"
 
 
 def nasty_drawing(kind: Kind) -> Drawing:
     """A picture of that kind whose names are attacks, or very long."""
     if kind == "timeline":
-        points = make_points(VALUES, case=NASTY_NAME, metric=f"odd/{'m' * 300}", toolchain=lambda _: (NASTY_NAME,) * 2)
-        return draw_timeline(points, [STEP, DRIFT])
+        points = make_points([76e6, 80e6] * 6, [NASTY_NAME] * 12, case=NASTY_NAME, metric=f"odd/{'m' * 300}")
+        return draw_timeline(points, [change_at(5, 3, 8, 76e6, 80e6, kind="drift", until="run-9")])
     if kind == "waterfall":
         return drawing_of(kind, make_nasty_explanation(NASTY_NAME))
     if kind == "race":
@@ -41,7 +95,7 @@ def nasty_drawing(kind: Kind) -> Drawing:
 
 
 @pytest.mark.parametrize("kind", [*RUN_KINDS, "timeline", "waterfall", "race"])
-def test_every_picture_is_readable_in_both_themes_and_equal_for_equal_values(kind: Kind) -> None:
+def test_every_picture_is_readable_in_both_themes_whatever_names_and_settings_the_user_has(kind: Kind) -> None:
     for theme in THEMES.values():
         svg = nasty_drawing(kind).file(theme, "svg")
         assert_readable(svg)
@@ -50,25 +104,20 @@ def test_every_picture_is_readable_in_both_themes_and_equal_for_equal_values(kin
         assert b"<script" not in svg
         title = root_of(svg).find(f"{SVG}title")
         assert title is not None and ": " in (title.text or "")
-    assert nasty_drawing(kind).file(theme, "svg") == svg
+    with mpl.rc_context({"axes.grid": True, "font.size": 40, "svg.fonttype": "path", "lines.linewidth": 9}):
+        assert nasty_drawing(kind).file(theme, "svg") == svg
 
 
-@pytest.mark.parametrize("theme", THEMES.values(), ids=THEMES)
-def test_a_png_has_two_pixels_for_each_of_a_page_and_keeps_the_colours_of_the_theme(theme: Theme) -> None:
-    rows = [make_timed("m/slow@d", 2.4, 1.08, "regressed"), make_timed("m/fast@d", 2.4, 0.9, "improved")]
-    drawing = drawing_of("forest", make_comparison(rows))
-    content = drawing.file(theme, "png")
-    assert content == drawing.file(theme, "png")
+def test_a_png_has_two_pixels_for_each_of_a_page() -> None:
+    drawing = drawing_of("forest", make_quiet_comparison())
+    content = drawing.file(LIGHT, "png")
+    assert content == drawing.file(LIGHT, "png")
     png = Image.open(io.BytesIO(content))
-    assert png.mode == "P"
-    assert png.width == round(2 * size_of(drawing.file(theme, "svg"))[0])
+    assert png.width == round(2 * size_of(drawing.file(LIGHT, "svg"))[0])
     assert png.info["Title"].startswith("Ratios: esrgan")
-    colors = {color for _, color in png.convert("RGB").getcolors(256) or []}
-    for color in (theme.ground, theme.ink, theme.muted, theme.tones["worse"], theme.tones["better"]):
-        assert ImageColor.getrgb(color) in colors
 
 
-def test_all_pictures_are_those_that_have_anything_on_them(full_run: Run) -> None:
+def test_all_pictures_are_those_that_have_anything_on_them(full_run: Run, full_comparison: Comparison) -> None:
     drawings = drawings_of(build_report(full_run))
     assert list(drawings) == ["forest", "variants", "memory"]
     assert "esrgan: variants against stock" in texts_of(drawings["forest"].file(LIGHT, "svg"))
@@ -81,15 +130,75 @@ def test_all_pictures_are_those_that_have_anything_on_them(full_run: Run) -> Non
     for kind in RUN_KINDS:
         with pytest.raises(RunError, match=r"^results/r: (nothing was measured|has no ratio).*; see harness report"):
             drawing_of(kind, empty, where="results/r")
-
-
-def test_a_kind_of_something_else_is_told_in_a_sentence(full_comparison: Comparison) -> None:
     with pytest.raises(UsageError, match="c: is a comparison, which can be drawn as forest; give --kind forest"):
         drawing_of("memory", full_comparison, where="c")
-
-
-def test_a_picture_in_a_sentence(full_comparison: Comparison, full_run: Run) -> None:
     (picture,) = published(full_comparison, "https://e.org/{}".format)
     assert (picture.light_url, picture.dark_url) == ("https://e.org/forest-light.png", "https://e.org/forest-dark.png")
     assert picture.alt.startswith("Ratios with their intervals: Outputs differ in 1 case; 1 gate violated; 2 ")
-    assert "\n" not in published(build_report(full_run), str)[0].alt
+
+
+# --- `harness plot` ---
+
+
+@pytest.fixture
+def compared(tmp_path: Path) -> Path:
+    """A comparison on disk."""
+    folder = tmp_path / "20261121-093000-esrgan-compare"
+    folder.mkdir()
+    (folder / "comparison.json").write_bytes(document_of(make_quiet_comparison()))
+    return folder
+
+
+def plot(path: Path | str, out: Path, **options: Any) -> int:
+    return plot_command(PlotOptions(str(path), out=out, **options))
+
+
+def test_one_picture_or_all_of_a_result(compared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "new" / "pictures"
+    assert plot(compared, out, kind="all") == 0
+    names = ["forest-light.svg", "forest-light.png", "forest-dark.svg", "forest-dark.png"]
+    assert capsys.readouterr().out == "".join(f"{out / name}\n" for name in names)
+    assert sorted(path.name for path in out.iterdir()) == sorted(names)
+    one = tmp_path / "picture.PNG"
+    assert run_command_line(["plot", str(compared), "--kind", "forest", "--top", "2", "--out", str(one)]) == 0
+    assert one.read_bytes().startswith(b"\x89PNG")
+    assert capsys.readouterr().err == f"{one}\n"
+
+
+def test_some_cases_of_a_run_and_a_series_of_a_folder_of_runs(tmp_path: Path) -> None:
+    out = tmp_path / "picture.svg"
+    assert plot(PUBLISHED, out, kind="variants", theme="dark", patterns=("rdb/*@cpu",)) == 0
+    texts = texts_of(out.read_bytes())
+    assert any("share-concat" in text for text in texts)
+    assert not any("cpu-mt" in text for text in texts)
+    assert THEMES["dark"].ground.encode() in out.read_bytes()
+    assert plot(PUBLISHED.parent, tmp_path / "all", series="rdb/stock@cpu", kind="all") == 0
+    assert "rdb/stock@cpu: median latency" in texts_of((tmp_path / "all/timeline-light.svg").read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("folder", "given", "said"),
+    [
+        (PUBLISHED, {"out": Path("x.gif")}, r"--out x\.gif: does not end in \.svg or \.png; name a file that does"),
+        (PUBLISHED, {"series": "x"}, "is a run, which can be drawn as roofline, .*; --series is for the folder"),
+        (PUBLISHED, {"kind": "timeline"}, "is a run, .*; a timeline is for the folder that holds the runs"),
+        (PUBLISHED, {"patterns": ("nobody/*",)}, r"--filter nobody/\* matches no case"),
+        (PUBLISHED.parent, {"kind": "forest"}, "is a folder of runs, which can be drawn as timeline"),
+        (PUBLISHED.parent, {"series": "x", "top": 3}, "--top is for runs and comparisons"),
+        (PUBLISHED.parent, {"series": "nobody"}, "--series nobody: means no series"),
+    ],
+)
+def test_what_does_not_go_together(folder: Path, given: dict[str, Any], said: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=said):
+        plot(folder, given.pop("out", tmp_path / "picture.svg"), **given)
+
+
+def test_errors_name_the_file(compared: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for path, out, kind, said in (
+        (tmp_path / "cache", tmp_path / "picture.svg", None, "there is no such folder"),
+        (compared, tmp_path / "none/picture.svg", None, r"picture\.svg: cannot be written \(No such file or directory"),
+        (compared, tmp_path / "file", "all", "file: is no folder to write to"),
+    ):
+        with pytest.raises(RunError, match=said):
+            plot(path, out, kind=kind)
