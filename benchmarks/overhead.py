@@ -23,8 +23,8 @@ from harness.process import Limits
 from harness.stages.prepare import prepare
 from harness.store.run_directory import load_run
 from harness.suite.cases import Selection, plan_cases
+from harness.suite.devices import Presence
 from harness.suite.load import Device, FlagSet, Suite, Variant
-from harness.suite.present import Presence
 
 ROOT = Path(__file__).parents[1]
 SUITE = Path("suites/esrgan.toml")

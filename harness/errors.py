@@ -15,7 +15,6 @@ HarnessError                 base; carries the process's exit code
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import IntEnum
 from pathlib import Path
 
@@ -48,22 +47,6 @@ class NothingSelected(UsageError):
 
 class SuiteError(UsageError):
     """A suite, flag-set or model file is wrong; the message names file, table and key."""
-
-    def __init__(self, message: str, every: Sequence[str] = ()) -> None:
-        super().__init__(message)
-        # The sentences of all mistakes that were found together, of which the message has the first.
-        self.every = tuple(every) or (message,)
-
-    @classmethod
-    def of_all(cls, sentences: Sequence[str]) -> SuiteError:
-        """One error for several mistakes."""
-        others = len(sentences) - 1
-        more = f" (and {others} more error{'s' if others > 1 else ''})" if others else ""
-        return cls(f"{sentences[0]}{more}", sentences)
-
-    def of_file(self, path: Path) -> SuiteError:
-        """The same error, with the name of its file before each sentence."""
-        return type(self)(f"{path}: {self}", [f"{path}: {sentence}" for sentence in self.every])
 
 
 class ToolchainError(UsageError):

@@ -1,8 +1,9 @@
 """Text for people: on one line, without control characters, and with a hint where a word is misspelt."""
 
 import difflib
+import fnmatch
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 # Colours and other escape sequences that tools print, and control characters of any kind; among them those that turn
 # the direction of text, which make a line read other than it is (Unicode's UAX #9 lists them), and halves of characters
@@ -66,3 +67,8 @@ def did_you_mean(word: str, known: Sequence[str], otherwise: str | None = None) 
     if otherwise is not None:
         return otherwise
     return f"; known: {', '.join(sorted(known))}" if known else ""
+
+
+def matching(patterns: Iterable[str]) -> re.Pattern[str]:
+    """One expression that matches a whole name if any of the patterns does; with no pattern, only the empty name."""
+    return re.compile("|".join(fnmatch.translate(pattern) for pattern in patterns) or r"\Z")

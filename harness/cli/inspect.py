@@ -161,8 +161,6 @@ def schema(kind: Kind) -> int:
 def completion(shell: Literal["bash", "zsh", "fish"]) -> int:
     """Print a script that makes a shell complete commands, options, files and names of runs.
 
-    Cases of the suite on the command line are completed too, after --filter and for harness ir.
-
     For bash: eval "$(harness completion bash)", in ~/.bashrc too.
 
     Args:

@@ -32,8 +32,8 @@ from harness.store.folders import find_folder
 from harness.store.kinds import KindName, kind_at, load_result
 from harness.store.marks import WITHOUT_EXPERIMENTS
 from harness.store.place import is_url, without_password
-from harness.suite.cases import matching
-from harness.suite.completion import Filtered
+from harness.suite.cases import Filtered
+from harness.text import matching
 
 _FORMATS: dict[str, Format] = {".svg": "svg", ".png": "png"}
 

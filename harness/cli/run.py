@@ -13,7 +13,7 @@ from harness.cache import environments_root
 from harness.cli.app import app
 from harness.cli.fleet import bench_at, require_waiting
 from harness.cli.output import emit, print_report, print_text, reporter, tell, tell_where, teller, terminal_form
-from harness.errors import ExitCode, HarnessError, Interrupted, NothingSelected, SuiteError, UsageError
+from harness.errors import ExitCode, HarnessError, Interrupted, NothingSelected, UsageError
 from harness.options import DataFormat, Format, Loudness, Quiet, Toolchains, command_options
 from harness.process import stop_all
 from harness.records.case import Case
@@ -27,10 +27,8 @@ from harness.stages.prepare import prepare
 from harness.stages.run import run_suite
 from harness.store.folders import find_folder
 from harness.store.run_directory import load_run
-from harness.suite.cases import Selection
-from harness.suite.completion import Selecting
+from harness.suite.cases import Selecting, Selection, parse_shard
 from harness.suite.load import SuiteList, find_list, load_suite
-from harness.suite.shards import parse_shard
 from harness.text import plural
 from harness.toolchain import Toolchain, get_toolchains, releases_named
 
@@ -106,19 +104,14 @@ def _each_suite(path: Path, output_format: DataFormat, do: Callable[[Path], tupl
         try:
             own, record = do(suite)
         except UsageError as error:
-            every = error.every if isinstance(error, SuiteError) else (str(error),)
-            if found is None and len(every) == 1:
-                raise
-            for sentence in every:
-                tell(sentence)
             if found is None:
-                raise UsageError(f"{suite}: has the {len(every)} errors above; correct them") from None
-            own, record = ExitCode.USAGE, {"suite": suite.as_posix(), "error": str(error), "errors": list(every)}
+                raise
+            tell(str(error))
+            own, record = ExitCode.USAGE, {"suite": suite.as_posix(), "error": str(error)}
         status = max(status, own, key=WEIGHT.index)
         records.append(record)
     if output_format == "json":
-        of_all = records[0] if found is None else {"list": found.path.as_posix(), "suites": records}
-        print_text(to_json(of_all))
+        print_text(to_json(records[0] if found is None else {"list": found.path.as_posix(), "suites": records}))
     return status
 
 

@@ -51,8 +51,7 @@ from harness.records.comparison import Comparison, Row, SideFacts, Verdict
 from harness.records.run import Build, HostRecord
 from harness.stats.rule import Rule
 from harness.store.evidence import why_refused
-from harness.suite.cases import matching
-from harness.text import plural
+from harness.text import matching, plural
 
 # Verdicts of pairs that are known whose figures are compared: what is smaller in a module that fails is no improvement.
 _WITH_FIGURES: frozenset[Verdict] = frozenset({"missing", "new"})

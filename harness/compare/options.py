@@ -26,7 +26,7 @@ from harness.options import (
     command_options,
 )
 from harness.store.folders import NAMED
-from harness.suite.completion import Filtered
+from harness.suite.cases import Filtered
 
 
 @command_options

@@ -36,7 +36,7 @@ from harness.progress import Progress, WithTimeLeft, duration
 from harness.records.comparison import Row
 from harness.records.run import Failure, HostRecord, Round
 from harness.store.work_directory import ComparisonDirectory
-from harness.suite.present import why_gone
+from harness.suite.devices import why_gone
 from harness.text import plural
 from harness.toolchain import Toolchain
 

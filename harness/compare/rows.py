@@ -30,7 +30,7 @@ from harness.records.comparison import VERDICTS, GeometricMean, Kind, Row, Verdi
 from harness.records.run import Round
 from harness.stats import counter_per_call
 from harness.stats.intervals import Estimate, ratio_of
-from harness.suite.cases import matching
+from harness.text import matching
 
 # One and many of what a metric counts; sizes count bytes.
 _NOUNS = {"dispatches": ("dispatch", "dispatches"), "copies": ("copy", "copies"), "fills": ("fill", "fills")}

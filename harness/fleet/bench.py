@@ -24,9 +24,8 @@ from harness.stages.count import ir_stage, work_stage
 from harness.stages.run import Executor
 from harness.store.run_directory import load_run
 from harness.store.work_directory import ComparisonDirectory
-from harness.suite.hosts import each_host, patterns_on_each
+from harness.suite.devices import Presence, each_host, patterns_on_each
 from harness.suite.load import Suite
-from harness.suite.present import Presence
 from harness.toolchain import Toolchain
 from harness.verify.kept import trim_outputs
 

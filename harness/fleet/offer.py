@@ -17,8 +17,8 @@ from harness.machine.environment import harness_commit
 from harness.machine.identity import machine_class, processor_identity
 from harness.process import Limits
 from harness.store.files import adapter
+from harness.suite.devices import Presence, devices_among
 from harness.suite.load import Suite
-from harness.suite.present import Presence, devices_among
 from harness.toolchain import Toolchain, find_toolchain, installed_environments
 from harness.toolchain.devices import VULKAN_DRIVERS, DeviceProbe, VulkanDriver, environment_for
 from harness.toolchain.find import find_in_environment

@@ -18,9 +18,8 @@ from harness.fleet.offer import Offer
 from harness.machine.identity import machine_class, machine_id, processor_identity
 from harness.records.case import Case
 from harness.records.run import HostRecord
-from harness.suite.hosts import fits
+from harness.suite.devices import Presence, fits
 from harness.suite.load import Device, Suite
-from harness.suite.present import Presence
 from harness.text import one_line
 from harness.toolchain.host_cpu import TargetCpu
 

@@ -31,7 +31,7 @@ from harness.progress import Progress
 from harness.records.case import Case
 from harness.records.run import Failure, HostRecord, Round
 from harness.store.work_directory import ComparisonDirectory
-from harness.suite.hosts import each_host
+from harness.suite.devices import each_host
 from harness.suite.load import Suite, load_suite
 from harness.text import plural
 from harness.toolchain.host_cpu import is_of_host

@@ -37,7 +37,7 @@ from harness.stages.measure import (
     runnable_module,
     runnable_peer,
 )
-from harness.suite.present import why_gone
+from harness.suite.devices import why_gone
 from harness.text import one_line
 from harness.toolchain import Toolchain, find_toolchain
 from harness.toolchain.install import DISK_FULL

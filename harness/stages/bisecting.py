@@ -40,7 +40,7 @@ from harness.stages.session import begun_now, options_going_on
 from harness.store.folders import find_folder
 from harness.store.kinds import BISECT
 from harness.store.work_directory import SUITES_FOLDER, Begun, BisectDirectory, KeptSentence
-from harness.suite.completion import case_meant
+from harness.suite.cases import case_meant
 from harness.suite.load import Suite, load_suite
 from harness.text import plural
 from harness.toolchain import Toolchain, compiler_flags, release_named, releases_between, toolchain_named

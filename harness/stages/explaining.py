@@ -36,7 +36,7 @@ from harness.stages.session import SidesSession, words_of
 from harness.store.folders import find_folder
 from harness.store.run_directory import load_run
 from harness.store.work_directory import ExplanationDirectory
-from harness.suite.completion import case_meant
+from harness.suite.cases import case_meant
 from harness.text import did_you_mean, plural, such_as
 from harness.toolchain import Toolchain
 

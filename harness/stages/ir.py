@@ -36,8 +36,7 @@ from harness.stages.options import IrOptions, compile_limits
 from harness.stages.prepare import Prepared, prepare
 from harness.store.folders import find_folder
 from harness.store.run_directory import HEADER_FILE, load_run
-from harness.suite.cases import Selection
-from harness.suite.completion import case_names
+from harness.suite.cases import Selection, case_names
 from harness.text import did_you_mean, plural
 from harness.toolchain import Toolchain, toolchain_named
 from harness.toolchain.host_cpu import environment_here

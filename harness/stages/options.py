@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal
 
 import psutil
 from cyclopts import Parameter
-from cyclopts.completion import CompletionContext
 
 from harness.metrics import LATENCY
 from harness.options import (
@@ -32,8 +31,8 @@ from harness.options import (
 )
 from harness.process import Limits
 from harness.records.bisection import Over
-from harness.store.folders import NAMED, complete_folders
-from harness.suite.completion import CASES, Selecting, complete_cases, names_to_offer
+from harness.store.folders import NAMED
+from harness.suite.cases import Selecting
 
 # Of the machine's memory: where a compile is stopped when nobody says otherwise.
 _MEMORY_SHARE = 0.8
@@ -146,12 +145,6 @@ class BenchOptions(Toolchains, Results, Loudness):
     format: Format = "terminal"
 
 
-def _complete_sides(context: CompletionContext) -> list[str]:
-    if context.index == 0:
-        return [*complete_folders(context), *(str(path) for path in sorted(Path().glob("suites/*.toml")))]
-    return names_to_offer(context.argument.tokens[0].value)
-
-
 @command_options
 @dataclass(frozen=True)
 class IrOptions(Compiling, Quiet):
@@ -170,18 +163,14 @@ class IrOptions(Compiling, Quiet):
         out: Write it to this file instead of stdout.
     """
 
-    sides: Annotated[Strings, Parameter(completer=_complete_sides)] = ()
+    sides: Annotated[Strings, NAMED] = ()
     _: KW_ONLY
     suite: Path | None = None
-    case: Annotated[str | None, CASES] = None
+    case: str | None = None
     phases: Annotated[Strings, Parameter(name="--phase")] = ()
     ops: Strings = ()
     format: Literal["terminal", "markdown", "json", "mlir"] = "terminal"
     out: Path | None = None
-
-
-def _complete_words(context: CompletionContext) -> list[str]:
-    return complete_folders(context) if context.index < 2 else complete_cases(context)
 
 
 @command_options
@@ -204,12 +193,12 @@ class ExplainOptions(Judging, Results, Compiling, Timing, Loudness):
         call_timeout_s: Seconds after which a turn or a profile is stopped.
     """
 
-    words: Annotated[Strings, Parameter(completer=_complete_words)] = ()
+    words: Annotated[Strings, NAMED] = ()
     _: KW_ONLY
     within: Flag = False
     variants: Annotated[Strings, Parameter(name="--variant")] = ()
     suite: Path | None = None
-    case: Annotated[str | None, CASES] = None
+    case: str | None = None
     resume: Annotated[Path | None, NAMED] = None
     budget: Positive = 120.0
     row_cap: Positive = 1800.0
@@ -260,7 +249,7 @@ class BisectOptions(OneCase):
     """
 
     suite: Path | None = None
-    case: Annotated[str | None, CASES] = None
+    case: str | None = None
     _: KW_ONLY
     over: Over = "releases"
     good: str | None = None
@@ -301,7 +290,7 @@ class VerdictOptions(OneCase):
     """
 
     suite: Path
-    case: Annotated[str | None, CASES] = None
+    case: str | None = None
     _: KW_ONLY
     against: Annotated[Path, NAMED]
     compiler: Path | None = None

@@ -13,11 +13,10 @@ from harness.peers.peer import AppliedPeer, apply_peer
 from harness.plugins import Applied, apply_plugin
 from harness.plugins.chain import Arranged, gives
 from harness.records.case import Case
-from harness.suite.cases import Selection, across_toolchains, chain_of, plan_cases, suits, unknown_flags
+from harness.suite.cases import Selection, Shard, across_toolchains, chain_of, plan_cases, suits, unknown_flags
+from harness.suite.devices import Presence, find_devices
 from harness.suite.flags import refusal
 from harness.suite.load import LoadedSuite, Suite, Variant, load_suite
-from harness.suite.present import Presence, find_devices
-from harness.suite.shards import Shard
 from harness.text import did_you_mean, shown
 from harness.toolchain import Toolchain, compiler_flags, find_toolchain, runtime_flags
 from harness.toolchain.tools import flag_name

@@ -41,8 +41,7 @@ from harness.stages.prepare import DevicePlace, Prepared, prepare
 from harness.store.journal import new_run_id, require_writable
 from harness.store.run_directory import RunDirectory
 from harness.store.work_directory import ComparisonDirectory
-from harness.suite.cases import Selection
-from harness.suite.shards import parse_shard
+from harness.suite.cases import Selection, parse_shard
 from harness.text import plural
 from harness.toolchain import Toolchain
 from harness.toolchain.host_cpu import environment_here

@@ -26,7 +26,7 @@ from harness.store.place import Place, is_url, open_place, without_password
 from harness.store.run_directory import HEADER_FILE, RECORDS, RunDirectory, load_run
 from harness.store.schema import RowsOf, write_tables
 from harness.store.tables import rows_in
-from harness.suite.shards import Shard, parse_shard
+from harness.suite.cases import Shard, parse_shard
 from harness.text import plural, shown
 
 Fate = Literal["copied", "joined", "already there", "left out", "refused"]

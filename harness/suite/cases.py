@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-import fnmatch
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
+from cyclopts import Parameter
 from packaging.specifiers import SpecifierSet
 
-from harness.errors import NothingSelected, SuiteError
+from harness.errors import NothingSelected, SuiteError, UsageError
 from harness.models.model import Model
+from harness.options import Strings
 from harness.plugins import Applied
 from harness.plugins.chain import Arranged, arrange
 from harness.records.case import ID_DIGITS, Case
+from harness.suite.devices import Presence
 from harness.suite.flags import find_trap, normalised
-from harness.suite.load import Device, Suite, Variant
-from harness.suite.present import Presence
+from harness.suite.load import Device, Suite, Variant, load_suite
+from harness.text import did_you_mean, matching, shown, such_as
 from harness.toolchain.tools import flag_name, merge_flags
-
-
-def matching(patterns: Iterable[str]) -> re.Pattern[str]:
-    """One expression that matches a whole name if any of the patterns does; with no pattern, only the empty name."""
-    return re.compile("|".join(fnmatch.translate(pattern) for pattern in patterns))
 
 
 def across_toolchains(plans: Sequence[Sequence[Case]]) -> tuple[Case, ...]:
@@ -63,6 +60,90 @@ def _baseline_toolchains(plans: Sequence[Sequence[Case]]) -> Mapping[str, str]:
                 if case.baseline and (may_be_skipped or case.skip is None):
                     toolchains.setdefault(case.group, case.toolchain)
     return toolchains
+
+
+# --- Which cases ---
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shard:
+    """One of `count` parts of a plan, `number` being from 1: what one of several machines runs, with `--shard 2/8`.
+
+    A hash of a model's name decides where all of its cases are, so that a suite that grows moves none of the others.
+    """
+
+    number: int
+    count: int
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.count}"
+
+    def has(self, case: Case) -> bool:
+        """Whether a case is in it."""
+        digest = hashlib.sha256(case.model.encode(errors="surrogatepass")).digest()
+        return int.from_bytes(digest, "big") % self.count + 1 == self.number
+
+
+def parse_shard(text: str) -> Shard:
+    """`2/8`, the second of eight."""
+    match = re.fullmatch(r"([0-9]{1,4})/([0-9]{1,4})", text.strip())
+    number, count = (int(match[1]), int(match[2])) if match is not None else (0, 0)
+    if not 1 <= number <= count:
+        raise UsageError(
+            f"--shard {shown(text)}: is no shard; write its number and how many there are, as in 2/8, from 1/8 to 8/8"
+        )
+    return Shard(number=number, count=count)
+
+
+def case_names(path: Path, *, peers: bool = True) -> list[str]:
+    """Names of a suite's cases by its matrix, skipped ones included; nothing is asked of this machine."""
+    suite = load_suite(path).suite
+    variants = [variant.name for variant in suite.variants]
+    variants += [peer.case_label for peer in suite.peers] if peers else []
+    names = [
+        f"{model.name}/{variant}@{device.name}"
+        for model in suite.models
+        for variant in variants
+        for device in suite.devices
+    ]
+    included, excluded = matching(suite.include).match, matching(suite.exclude).match
+    return [name for name in names if included(name) and not excluded(name)]
+
+
+def case_meant(path: Path, case: str | None) -> str:
+    """The case of a suite that a user names, or the only one that there is."""
+    if case is None:
+        names = case_names(path, peers=False)
+        if len(names) != 1:
+            raise UsageError(f"{path}: which case is not said; give it behind the suite{such_as(names)}")
+        return names[0]
+    names = case_names(path)
+    if case not in names:
+        hint = did_you_mean(case, names, f"; `harness list {path}` shows them all")
+        raise UsageError(f"{path}: there is no case {case!r}{hint}")
+    return case
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filtered:
+    """Which cases, by their names.
+
+    Attributes:
+        patterns: Only cases whose name matches; shell patterns; repeatable.
+    """
+
+    patterns: Annotated[Strings, Parameter(name="--filter")] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selecting(Filtered):
+    """Which cases, by their names and tags.
+
+    Attributes:
+        tags: Only cases with this tag; repeatable.
+    """
+
+    tags: Annotated[Strings, Parameter(name="--tag")] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,7 +221,7 @@ def _matrix(suite: Suite, cases: Sequence[Case]) -> list[Case]:
     _require_hits(suite.path, "[matrix] include", suite.include, names)
     _require_hits(suite.path, "[matrix] exclude", suite.exclude, names)
     included = matching(suite.include).match
-    excluded = matching(suite.exclude).match if suite.exclude else lambda _: None
+    excluded = matching(suite.exclude).match
     left = [case for case in cases if included(case.name) and not excluded(case.name)]
     if not left:
         raise SuiteError(f"{suite.path}: [matrix] exclude leaves no case; remove a pattern")

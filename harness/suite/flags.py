@@ -32,38 +32,22 @@ def normalised(flags: Iterable[str]) -> tuple[str, ...]:
     return tuple(text for _, text in sorted(canonical, key=lambda pair: pair[0]))
 
 
+# flag_rules.toml has the flags that are known: those that cancel each other, and what each kind may not do.
+_RULES = tomllib.loads(Path(__file__).with_name("flag_rules.toml").read_text(encoding="utf-8"))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Trap:
     """Flags that cancel or silence each other."""
 
-    on: tuple[str, ...] = ()  # Flags are in the trap when all of these are on,
-    given: tuple[str, ...] = ()  # all of these are given and off,
-    without: tuple[str, ...] = ()  # and none of these is on
+    on: Sequence[str] = ()  # Flags are in the trap when all of these are on,
+    given: Sequence[str] = ()  # all of these are given and off,
+    without: Sequence[str] = ()  # and none of these is on
     effect: str  # What the flags then do, as the end of a sentence
     instead: str  # What to write
 
 
-_GLOBAL_OPT = "iree-global-opt-data-tiling"
-
-# Found by running iree-compile 3.13.0 on a matmul: the flow-level IR of each combination, see docs/suite-format.md.
-TRAPS = (
-    Trap(
-        on=("iree-opt-data-tiling", _GLOBAL_OPT),
-        effect="cancel each other, so that nothing is data-tiled and no message says so",
-        instead="keep one of the two",
-    ),
-    Trap(
-        on=("iree-dispatch-creation-data-tiling", _GLOBAL_OPT),
-        effect="are two paths of which the second wins without a message",
-        instead="keep one of the two",
-    ),
-    Trap(
-        given=("iree-global-opt-enable-early-materialization",),
-        without=(_GLOBAL_OPT,),
-        effect="has no effect: only the global-opt path reads it",
-        instead="add --iree-global-opt-data-tiling or remove it",
-    ),
-)
+TRAPS = tuple(Trap(**trap) for trap in _RULES["traps"])
 
 
 def find_trap(flags: Sequence[str]) -> tuple[Trap, tuple[str, ...]] | None:
@@ -78,8 +62,7 @@ def find_trap(flags: Sequence[str]) -> tuple[Trap, tuple[str, ...]] | None:
 
 # What a suite may give, by kind. A suite is code as a Makefile is, since a model becomes native code; what follows is
 # there so that a flag does nothing unexpected: numbers and words pass, a path passes only where a flag is known to read
-# there, or to dump below the folder that the compiler works in. flag_rules.toml has the flags that are known.
-_RULES = tomllib.loads(Path(__file__).with_name("flag_rules.toml").read_text(encoding="utf-8"))
+# there, or to dump below the folder that the compiler works in.
 _REASONS: dict[str, str] = _RULES["reasons"]
 _OF_COMPILER: dict[str, list[str]] = _RULES["compiler"]
 _READS, _DUMPS = frozenset(_OF_COMPILER["reads"]), frozenset(_OF_COMPILER["dumps"])

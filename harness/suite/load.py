@@ -2,9 +2,8 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from harness.suite.schema import (
     ExpectTable,
     FlagSetFile,
     FlagSetTable,
-    GateTable,
     InputTable,
     ListFile,
     ModelTable,
@@ -28,7 +26,6 @@ from harness.suite.schema import (
     VariantTable,
 )
 from harness.suite.toml_file import (
-    all_of,
     errors_name,
     file_beside,
     read_content,
@@ -131,12 +128,10 @@ def find_list(path: Path) -> SuiteList | None:
     if not _is_list(content):
         return None
     table = validated(path, content, ListFile)
-    places = [os.path.normpath(name) for name in table.suites]
-    for name, place in zip(table.suites, places, strict=True):
-        if places.count(place) > 1:
-            raise SuiteError(f"{path}: suites: {shown(name)} is there twice; remove one of them")
+    with errors_name(path):
+        require_once("suites", [os.path.normpath(name) for name in table.suites])
     suites = tuple(path.parent / name for name in table.suites)
-    return value_of(SuiteList, table, path=path, suites=suites, **dict(table.measure))
+    return value_of(SuiteList, table, path=path, suites=suites, **table.measure.model_dump(exclude_unset=True))
 
 
 def _is_list(content: Mapping[str, Any]) -> bool:
@@ -147,9 +142,7 @@ def load_suite(path: Path) -> LoadedSuite:
     """Load a suite file, and the files of flag sets and of variants that it names."""
     content, raw = read_content(path)
     if _is_list(content):
-        names = content["suites"]
-        example = f", such as {shown(names[0])}" if isinstance(names, list) and names else ""
-        raise SuiteError(f"{path}: is a list of suites; name one of its suites instead{example}")
+        raise SuiteError(f"{path}: is a list of suites; name one of its suites instead")
     table = validated(path, content, SuiteFile)
     flagset_files = _files(path, "flagset_files", table.flagset_files)
     flag_sets = load_flag_sets(flagset_files)
@@ -170,12 +163,10 @@ def with_variant_files(path: Path, table: SuiteFile) -> tuple[SuiteFile, dict[st
     variants, origins = dict(table.variants), dict[str, Path]()
     for origin in _files(path, "variant_files", table.variant_files):
         file, _ = read_toml(origin, VariantFile)
-        with errors_name(origin):
-            for name in file.variants:
-                refuse(
-                    f"[variants.{name}]",
-                    (name in variants, f"is defined in {origins.get(name, path)} too; rename one of them"),
-                )
+        for name in file.variants:
+            if name in variants:
+                first = origins.get(name, path)
+                raise SuiteError(f"{origin}: [variants.{name}] is defined in {first} too; rename one of them")
         variants |= file.variants
         origins |= dict.fromkeys(file.variants, origin)
     return table.model_copy(update={"variants": variants}), origins
@@ -204,31 +195,19 @@ def load_flag_sets(files: Iterable[Path]) -> dict[str, FlagSet]:
 
 
 def _suite(path: Path, table: SuiteFile, flag_sets: Mapping[str, FlagSet]) -> Suite:
-    def of_each(make: Callable[..., Any], tables: Iterable[tuple[Any, Any]]) -> Callable[[], tuple[Any, ...]]:
-        return lambda: tuple(all_of(partial(make, name, table) for name, table in tables))
-
-    variants, _, models, devices, expectations, _, gates, _ = all_of(
-        [
-            of_each(partial(_variant, flag_sets=flag_sets), table.variants.items()),
-            partial(_require_names, table),
-            of_each(partial(_model, path), table.models.items()),
-            of_each(_device, table.devices.items()),
-            of_each(_expectation, enumerate(table.expect, start=1)),
-            partial(_require_floors, table.floors),
-            of_each(partial(_gate, ops_by_phase=table.ir), table.gates.items()),
-            partial(_require_ops, table.ir),
-        ]
-    )
+    variants = tuple(_variant(name, each, flag_sets) for name, each in table.variants.items())
+    _require_names(table)
+    _require_metrics(table)
     return value_of(
         Suite,
         table,
         path=path,
-        models=models,
+        models=tuple(_model(path, name, each) for name, each in table.models.items()),
         variants=variants,
-        devices=devices,
-        expectations=expectations,
+        devices=tuple(_device(name, each) for name, each in table.devices.items()),
+        expectations=tuple(_expectation(number, each) for number, each in enumerate(table.expect, start=1)),
         groups=tuple(value_of(VariantGroup, group) for group in table.groups),
-        gates=gates,
+        gates=tuple(value_of(Gate, gate, name=name) for name, gate in table.gates.items()),
         ir={phase: tuple(ops) for phase, ops in table.ir.items()},
         include=tuple(table.matrix.include),
         exclude=tuple(table.matrix.exclude),
@@ -284,37 +263,27 @@ def _expectation(number: int, table: ExpectTable) -> Expectation:
     return Expectation(cases=table.cases, message=table.fails)
 
 
-def _require_ops(ops_by_phase: Mapping[str, Sequence[str]]) -> None:
-    for phase, ops in ops_by_phase.items():
-        if phase not in PHASES:
-            raise SuiteError(f"[ir]: there is no phase {phase!r}{did_you_mean(phase, PHASES)}")
-        require_once(f"[ir] {phase}", ops)
+def _require_metrics(table: SuiteFile) -> None:
+    """Refuse floors and gates of metrics that there are not or that nobody counts, and ops at no phase."""
     try:
-        check_wanted(ops_by_phase)
+        check_wanted(table.ir)
     except UsageError as error:
         raise SuiteError(f"[ir]: {error}") from None
-
-
-def _require_floors(floors: Mapping[str, float]) -> None:
-    for metric in floors:
+    for metric in table.floors:
         _require_metric(f"[floors] {metric}", metric)
         if metric not in FLOORS:
             raise SuiteError(
                 f"[floors] {metric}: is counted, and one more is a change; remove it, or say in a [gates] table how "
                 "much it may change"
             )
-
-
-def _gate(name: str, table: GateTable, ops_by_phase: Mapping[str, Sequence[str]]) -> Gate:
-    where = f"[gates.{name}] metric"
-    counted = [f"{phase}/{op}" for phase, ops in ops_by_phase.items() for op in ops]
-    phase, slash, op = table.metric.partition("/")
-    if not (slash and phase in PHASES):
-        _require_metric(where, table.metric)
-    elif table.metric not in counted:
-        hint = did_you_mean(table.metric, counted, f"; add {shown(op)} to {phase} in [ir]")
-        raise SuiteError(f"{where}: {shown(table.metric)} is not counted{hint}")
-    return value_of(Gate, table, name=name)
+    counted = [f"{phase}/{op}" for phase, ops in table.ir.items() for op in ops]
+    for name, gate in table.gates.items():
+        where, (phase, _, op) = f"[gates.{name}] metric", gate.metric.partition("/")
+        if not op or phase not in PHASES:
+            _require_metric(where, gate.metric)
+        elif gate.metric not in counted:
+            hint = did_you_mean(gate.metric, counted, f"; add {shown(op)} to {phase} in [ir]")
+            raise SuiteError(f"{where}: {shown(gate.metric)} is not counted{hint}")
 
 
 def _require_metric(where: str, name: str) -> None:

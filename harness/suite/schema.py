@@ -364,15 +364,6 @@ class VariantFile(_Table):
     variants: dict[Name, VariantTable] = Field(min_length=1, json_schema_extra=_NAMED)
 
 
-class ListMeasureTable(_Table):
-    """How long and how often to measure each of a list's suites; what is left out, the suite says itself."""
-
-    budget_s: float | None = Field(
-        None, gt=0, allow_inf_nan=False, description="Seconds of timed rounds for each suite's run."
-    )
-    generations: int | None = Field(None, ge=1, description="Fresh sets of worker processes: the independent samples.")
-
-
 class ListFile(_Table):
     """Suites that are run one after the other."""
 
@@ -381,7 +372,9 @@ class ListFile(_Table):
     suites: list[Annotated[str, Field(min_length=1)]] = Field(
         min_length=1, description="Suite files, relative to the list; a list cannot hold lists."
     )
-    measure: ListMeasureTable = ListMeasureTable()
+    measure: MeasureTable = Field(
+        MeasureTable(), description="For each of the suites; what is left out, the suite says itself."
+    )
 
 
 Kind = Literal["suite", "list", "flagset", "variants"]

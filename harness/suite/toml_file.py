@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
@@ -23,7 +23,11 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 _Model = TypeVar("_Model", bound=BaseModel)
+_Value = TypeVar("_Value", bound="DataclassInstance")
 
 _LONGEST_SHOWN = 60
 # What a value must be, by the kind of pydantic's error and with its limits.
@@ -66,16 +70,15 @@ def read_content(path: Path) -> tuple[dict[str, Any], bytes]:
         advice = "`harness new examples` writes the one that comes with the harness" if ours else "check the path"
         raise SuiteError(f"{path}: there is no such file; {advice}") from None
     except (OSError, ValueError) as error:  # such as a name with a zero byte
-        reason = getattr(error, "strerror", None) or error
-        raise SuiteError(f"{path}: cannot be read ({reason}); check the path and its permissions") from None
+        raise SuiteError(f"{path}: {_unreadable(error)}; check the path and its permissions") from None
     try:
         return tomllib.loads(raw.decode("utf-8-sig")), raw
-    except UnicodeDecodeError as error:
-        raise SuiteError(f"{path}: is not UTF-8 text (byte {error.start}); save it as UTF-8") from None
-    except tomllib.TOMLDecodeError as error:
-        raise SuiteError(f"{path}: is not valid TOML: {error}") from None
-    except (RecursionError, ValueError) as error:  # thousands of brackets or digits
-        raise SuiteError(f"{path}: cannot be read as TOML ({error})") from None
+    except (RecursionError, ValueError) as error:  # also of another encoding, or with thousands of brackets
+        raise SuiteError(f"{path}: is not valid TOML in UTF-8: {error}") from None
+
+
+def _unreadable(error: Exception) -> str:
+    return f"cannot be read ({getattr(error, 'strerror', None) or error})"
 
 
 def validated(path: Path, content: dict[str, Any], model: type[_Model]) -> _Model:
@@ -83,26 +86,23 @@ def validated(path: Path, content: dict[str, Any], model: type[_Model]) -> _Mode
     try:
         return model.model_validate(content)
     except ValidationError as invalid:
-        raise SuiteError.of_all(_sentences(invalid, content, model)).of_file(path) from None
-
-
-def _sentences(invalid: ValidationError, content: dict[str, Any], model: type[BaseModel]) -> list[str]:
-    # A misspelt key is often missing under its right name too: the spelling is the cause.
-    details = sorted(invalid.errors(include_url=False), key=lambda detail: detail["type"] != "extra_forbidden")
-    return [_explain(detail, content, model) for detail in details]
+        # A misspelt key is often missing under its right name too: the spelling is the cause.
+        details = sorted(invalid.errors(include_url=False), key=lambda detail: detail["type"] != "extra_forbidden")
+        more = f" (and {plural(len(details) - 1, 'more error')})" if len(details) > 1 else ""
+        raise SuiteError(f"{path}: {_explain(details[0], content, model)}{more}") from None
 
 
 def _explain(detail: ErrorDetails, content: dict[str, Any], model: type[BaseModel]) -> str:
-    location = [part for part in detail["loc"] if part != "[key]"]
-    table, key = _table_and_key(location, content)
-    where = f"{table} {key}".strip()
+    is_name = detail["loc"][-1] == "[key]"
+    where = _table_and_key(detail["loc"][:-2] if is_name else detail["loc"], content)
     if detail["type"] == "extra_forbidden":
-        return f"{where} is not a known key{did_you_mean(str(location[-1]), _known_keys(location[:-1], model))}"
+        schema = model.model_json_schema()
+        known = {key for table in (schema, *schema["$defs"].values()) for key in table.get("properties", ())}
+        hint = did_you_mean(str(detail["loc"][-1]), sorted(known), "; docs/suite-format.md lists the keys")
+        return f"{where} is not a known key{hint}"
     if detail["type"] == "missing":
         return f"{where} is missing; add it"
-    if detail["loc"][-1] == "[key]":
-        return f"{table}: the name {shown(key)} {_need(detail)}"
-    return f"{where}: {shown(detail['input'])} {_need(detail)}"
+    return f"{where}: {'the name ' if is_name else ''}{shown(detail['input'])} {_need(detail)}"
 
 
 def _need(detail: ErrorDetails) -> str:
@@ -121,55 +121,25 @@ def shown(value: object) -> str:
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
 
 
-def _table_and_key(location: Sequence[int | str], content: dict[str, Any]) -> tuple[str, str]:
-    """Split a location into the TOML table it lies in and the key there: ("[models.rdb]", "params")."""
-    tables: list[str] = []
-    here: Any = content
-    rest = list(location)
+def _table_and_key(location: Sequence[int | str], content: Any) -> str:
+    """A location as the TOML table that it lies in and the key there: `[models.rdb] params`."""
+    here, rest, tables = content, list(location), list[str]()
     if len(rest) > 2 and isinstance(rest[1], int):
-        return f"[[{rest[0]}]] #{rest[1] + 1}", _dotted(rest[2:])
+        return f"[[{rest[0]}]] #{rest[1] + 1} {_dotted(rest[2:])}"
     while len(rest) > 1 and isinstance(here, dict) and isinstance(here.get(rest[0]), dict):
         here = here[rest[0]]
         tables.append(str(rest.pop(0)))
-    return (f"[{'.'.join(tables)}]" if tables else ""), _dotted(rest)
+    return f"[{'.'.join(tables)}] {_dotted(rest)}" if tables else _dotted(rest)
 
 
 def _dotted(location: Sequence[int | str]) -> str:
     key = ""
     for part in location:
-        key += f"[{part}]" if isinstance(part, int) else f".{part}" if key else str(part)
+        key += f"[{part}]" if isinstance(part, int) else f".{part}" if key else part
     return key
 
 
-def _known_keys(location: Sequence[int | str], model: type[BaseModel]) -> list[str]:
-    """The keys of the table at a location, from the model's JSON Schema."""
-    schema = model.model_json_schema()
-    here: dict[str, Any] = schema
-    for part in location:
-        here = _resolve(here, schema)
-        if isinstance(part, int):
-            here = here.get("items", {})
-        elif part in here.get("properties", {}):
-            here = here["properties"][part]
-        else:
-            here = here.get("additionalProperties") or next(iter(here.get("patternProperties", {}).values()), {})
-    return list(_resolve(here, schema).get("properties", {}))
-
-
-def _resolve(node: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
-    while "$ref" in node or "anyOf" in node:
-        # A key that may be left out is anyOf its form and null.
-        node = schema["$defs"][node["$ref"].rsplit("/", 1)[-1]] if "$ref" in node else node["anyOf"][0]
-    return node
-
-
 # --- Checks of what a table says ---
-
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-_Value = TypeVar("_Value", bound="DataclassInstance")
 
 
 @contextmanager
@@ -178,20 +148,7 @@ def errors_name(path: Path) -> Iterator[None]:
     try:
         yield
     except SuiteError as error:
-        raise error.of_file(path) from None
-
-
-def all_of(checks: Iterable[Callable[[], Any]]) -> list[Any]:
-    """What each gives; what is wrong with any of them is one error."""
-    made, sentences = [], list[str]()
-    for check in checks:
-        try:
-            made.append(check())
-        except SuiteError as error:
-            sentences += error.every
-    if sentences:
-        raise SuiteError.of_all(sentences)
-    return made
+        raise SuiteError(f"{path}: {error}") from None
 
 
 def value_of(kind: type[_Value], table: BaseModel, **others: Any) -> _Value:
@@ -235,16 +192,9 @@ def file_beside(suite: Path, where: str, name: str) -> Path:
     """A file that a suite names by a path relative to itself; refuse what cannot be read."""
     path = suite.parent / name
     try:
-        exists = path.is_file()
-    except (OSError, ValueError) as error:  # such as a name that is longer than the system takes
-        reason = getattr(error, "strerror", None) or error
-        raise SuiteError(f"{where}: {shown(name)} cannot be looked up ({reason}); check the path") from None
-    if not exists:
-        problem = f"there is no file {name} beside the suite; check the path" if name else "the path is empty; add it"
-        raise SuiteError(f"{where}: {problem}")
-    try:
         require_readable(path)
-    except OSError as error:
-        why = error.strerror
-        raise SuiteError(f"{where}: {name} cannot be read ({why}); check the path and its permissions") from None
+    except (FileNotFoundError, IsADirectoryError):
+        raise SuiteError(f"{where}: there is no file {shown(name)} beside the suite; check the path") from None
+    except (OSError, ValueError) as error:  # such as a name that is longer than the system takes
+        raise SuiteError(f"{where}: {shown(name)} {_unreadable(error)}; check the path and its permissions") from None
     return path

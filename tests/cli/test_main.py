@@ -159,10 +159,3 @@ def test_a_shell_completes_commands_options_and_runs(
     monkeypatch.chdir(tmp_path)
     assert run_command_line(["__complete", "report", ""]) == 0
     assert "results/20260101-000000-a" in capsys.readouterr().out
-    assert run_command_line(["new", "suite", "mine"]) == 0
-    for words in (["run", "mine.toml", "--filter", ""], ["list", "mine.toml", "--filter", ""], ["ir", "mine.toml", ""]):
-        assert run_command_line(["__complete", *words]) == 0
-        assert {"product/stock@cpu", "product/o3@cpu"} <= set(capsys.readouterr().out.split())
-    (tmp_path / "mine.toml").write_text("nonsense")
-    assert run_command_line(["__complete", "run", "mine.toml", "--filter", ""]) == 0
-    assert "product" not in capsys.readouterr().out

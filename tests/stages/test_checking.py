@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli.run import CheckOptions, check
-from harness.errors import ExitCode, SuiteError, UsageError
+from harness.errors import ExitCode, SuiteError
 from harness.progress import Silent
 from harness.stages.checking import check_suite, target_backends
 from harness.toolchain import Toolchain
@@ -154,15 +154,3 @@ def test_a_wrong_suite_is_one_sentence_and_of_a_list_the_others_are_checked(
     shown = capsys.readouterr()
     assert "gone.toml: there is no such file" in shown.err
     assert shown.out.startswith("suite.toml: 2 cases under IREE ")
-
-
-def test_all_mistakes_of_a_kind_are_said_at_once(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    edit({BACKEND: "backnd = 1", "[models.net]": "[models.net]\nsize = 3"})
-    with pytest.raises(UsageError, match=r"^suite\.toml: has the 3 errors above; correct them$"):
-        check(CheckOptions(suite))
-    lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 3 and all(line.startswith("suite.toml: ") for line in lines)
-    Path("night.toml").write_text('name = "night"\nsuites = ["suite.toml"]\n')
-    check(CheckOptions(Path("night.toml"), format="json"))
-    (record,) = json.loads(capsys.readouterr().out)["suites"]
-    assert record["errors"] == lines

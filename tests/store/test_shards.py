@@ -21,7 +21,7 @@ from harness.report.run_report import build_report
 from harness.store.check import check_folder
 from harness.store.merging import Outcome, merge
 from harness.store.run_directory import RunDirectory, load_run
-from harness.suite.shards import Shard
+from harness.suite.cases import Shard
 from tests.report.builders import make_build, make_case, make_failed_build, make_header, make_rounds
 from tests.store.made import edit, fates, finished_as_it_is
 

@@ -10,8 +10,8 @@ from harness.errors import SuiteError
 from harness.plugins import Applied
 from harness.records.case import Case
 from harness.suite.cases import Selection, plan_cases
+from harness.suite.devices import Presence
 from harness.suite.load import Suite, load_suite
-from harness.suite.present import Presence
 from tests.builders import FLAGS, SUITE
 
 WriteSuite = Callable[..., Path]

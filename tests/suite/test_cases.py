@@ -9,8 +9,7 @@ from harness.errors import SuiteError, UsageError
 from harness.models.model import Expectation, Model
 from harness.plugins import Applied
 from harness.records.case import Case, Gate
-from harness.suite.cases import across_toolchains, suits, unknown_flags
-from harness.suite.completion import case_meant
+from harness.suite.cases import across_toolchains, case_meant, parse_shard, suits, unknown_flags
 from harness.suite.load import Device, FlagSet, Suite, Variant
 from harness.suite.schema import PluginTable
 from tests.builders import a_device, a_model, a_peer, a_suite, a_variant, applied, flag_plugin, make_case
@@ -40,25 +39,19 @@ EVERY_CASE = [
 ]
 
 
-def refusal(suite: Suite) -> str:
-    with pytest.raises(SuiteError) as caught:
-        plan(suite)
-    return str(caught.value)
-
-
 def test_cases_go_model_by_model_and_device_by_device_with_the_baseline_first() -> None:
     cases = plan(suite_with())
     assert names(cases) == EVERY_CASE
     assert [case.group for case in cases[::2]] == ["small@cpu", "small@gpu", "big@cpu", "big@gpu"]
     assert [case.baseline for case in cases] == [True, False] * 4
-    turned_round = replace(suite_with(), variants=suite_with().variants[::-1])
-    assert names(plan(turned_round)) == EVERY_CASE
+    assert names(plan(replace(suite_with(), variants=suite_with().variants[::-1]))) == EVERY_CASE
 
 
 def test_a_case_has_all_that_a_run_must_know() -> None:
     device = a_device("pool", uri="local-task", more_uris=("vulkan",), pin=True, tags=("cpu", "all"))
-    variant = a_variant("tiled", tags=("tiling", "all"))
-    suite = a_suite(variant, models=(a_model(tags=("vision", "all")),), devices=(device,))
+    suite = a_suite(
+        a_variant("tiled", tags=("tiling", "all")), models=(a_model(tags=("vision", "all")),), devices=(device,)
+    )
     (case,) = plan(suite, environment={"VK_DRIVER_FILES": "lvp_icd.json"})
     assert case == replace(
         make_case("tiled", device="pool", baseline=True, uri="local-task"),
@@ -113,7 +106,9 @@ NO_MATCH = "matches no case; patterns are matched with model/variant@device, suc
     ],
 )
 def test_a_suite_whose_patterns_leave_too_little(fields: dict[str, Any], sentence: str) -> None:
-    assert refusal(suite_with(**fields)) == f"suite.toml: {sentence}"
+    with pytest.raises(SuiteError) as caught:
+        plan(suite_with(**fields))
+    assert str(caught.value) == f"suite.toml: {sentence}"
 
 
 def test_a_case_has_the_first_expectation_that_matches_it_else_that_of_its_model() -> None:
@@ -125,16 +120,9 @@ def test_a_case_has_the_first_expectation_that_matches_it_else_that_of_its_model
     wrong, refused = Expectation(cases="small/*", message=None), Expectation(cases="big/*", message="no such operator")
     models = (a_model("small", expectation=wrong), a_model("big", expectation=refused))
     cases = plan(replace(suite_with(expectations=by_case), models=models))
-    assert {case.name: (case.expected_failure, case.expected_mismatch) for case in cases} == {
-        "small/stock@cpu": (None, True),
-        "small/fast@cpu": ("shared memory", False),
-        "small/stock@gpu": (None, True),
-        "small/fast@gpu": ("shared memory", False),
-        "big/stock@cpu": ("no such operator", False),
-        "big/fast@cpu": ("no such operator", False),
-        "big/stock@gpu": (None, True),
-        "big/fast@gpu": (None, True),
-    }
+    mismatch, memory, operator = (None, True), ("shared memory", False), ("no such operator", False)
+    found = [(case.expected_failure, case.expected_mismatch) for case in cases]
+    assert found == [mismatch, memory] * 2 + [operator] * 2 + [mismatch] * 2
     assert all(case.known_to_fail for case in cases)
     assert not any(case.known_to_fail for case in plan(suite_with()))
 
@@ -169,15 +157,25 @@ def test_a_selection_of_nothing() -> None:
 
 
 def test_the_case_that_is_meant_may_be_left_out_where_a_suite_has_one(write_suite: WriteSuite) -> None:
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UsageError, match="give it behind the suite, one of net/stock@cpu, net/tiled@cpu"):
         case_meant(write_suite(), None)
-    assert str(caught.value) == (
-        "suite.toml: which case is not said; give it behind the suite, one of net/stock@cpu, net/tiled@cpu"
-    )
     with pytest.raises(UsageError, match="there is no case 'net/stok@cpu'; did you mean"):
         case_meant(write_suite(), "net/stok@cpu")
     one = write_suite("", '[matrix]\nexclude = ["*/tiled@*"]\n')
     assert (case_meant(one, None), case_meant(one, "net/stock@cpu")) == ("net/stock@cpu", "net/stock@cpu")
+
+
+def test_each_model_is_in_one_shard_with_all_of_its_devices_and_stays_there() -> None:
+    shards = [parse_shard(f" {number}/3 ") for number in (1, 2, 3)]
+    models = [f"net{number}" for number in range(40)]
+    having = [[m for m in models if shard.has(make_case(model=m, device=d))] for d in "ab" for shard in shards]
+    assert having[:3] == having[3:]
+    assert sorted(name for found in having[:3] for name in found) == sorted(models)
+    assert all(8 <= len(found) <= 20 for found in having)
+    assert having[0][:4] == ["net1", "net3", "net5", "net13"], "the same on every machine"
+    for text in ("0/8", "9/8", "x/y", "2/8/9", ""):
+        with pytest.raises(UsageError, match=f"--shard {text}: is no shard; write its number and how many there are"):
+            parse_shard(text)
 
 
 # --- toolchains ---
@@ -190,15 +188,9 @@ def under(*toolchains: str, **others: Any) -> tuple[Case, ...]:
 def test_each_case_is_followed_by_itself_under_the_other_toolchains() -> None:
     assert under("3.12.0") == plan(suite_with(), toolchain="3.12.0"), "one alone changes nothing"
     cases = under("3.11.0", "3.13.0", "3.12.0")
-    assert names(cases)[:4] == [
-        "small/stock@cpu:3.11.0",
-        "small/stock@cpu:3.13.0",
-        "small/stock@cpu:3.12.0",
-        "small/fast@cpu:3.11.0",
-    ]
-    assert len(cases) == len(set(names(cases))) == 3 * 8
+    releases = ("3.11.0", "3.13.0", "3.12.0")
+    assert names(cases) == [f"{name}:{release}" for name in EVERY_CASE for release in releases]
     assert {case.id for case in cases} == {case.id for case in plan(suite_with())}
-    assert {case.group for case in cases} == {"small@cpu", "small@gpu", "big@cpu", "big@gpu"}
     assert names([case for case in cases if case.baseline]) == [
         f"{model}/stock@{device}:3.11.0" for model in ("small", "big") for device in ("cpu", "gpu")
     ]
@@ -206,14 +198,11 @@ def test_each_case_is_followed_by_itself_under_the_other_toolchains() -> None:
 
 def test_a_groups_baseline_is_under_the_first_toolchain_that_finds_its_device() -> None:
     old = plan(suite_with(), toolchain="3.11.0", unavailable={"gpu": "no device"})
-    new, new_without = (plan(suite_with(), toolchain="3.13.0", unavailable=gone) for gone in ({}, {"gpu": "none"}))
-
-    def baselines(*plans: tuple[Case, ...]) -> dict[str, str]:
-        return {case.group: case.toolchain for case in across_toolchains(plans) if case.baseline}
-
     on_cpu = {"small@cpu": "3.11.0", "big@cpu": "3.11.0"}
-    assert baselines(old, new) == {**on_cpu, "small@gpu": "3.13.0", "big@gpu": "3.13.0"}
-    assert baselines(old, new_without) == {**on_cpu, "small@gpu": "3.11.0", "big@gpu": "3.11.0"}
+    for gone, release in (({}, "3.13.0"), ({"gpu": "none"}, "3.11.0")):
+        plans = (old, plan(suite_with(), toolchain="3.13.0", unavailable=gone))
+        found = {case.group: case.toolchain for case in across_toolchains(plans) if case.baseline}
+        assert found == {**on_cpu, "small@gpu": release, "big@gpu": release}
 
 
 def test_a_peer_is_there_once() -> None:
@@ -265,13 +254,8 @@ def test_threads_of_peers_and_of_pools(fields: dict[str, Any], threads: int | No
 # --- skips ---
 
 
-def case_with(flag_set: FlagSet, *, backend: str = "llvm-cpu", toolchain: str = "3.13.0", **others: Any) -> Case:
-    suite = a_suite(a_variant("tiled", flag_sets=(flag_set,)), devices=(a_device("here", backend=backend),))
-    (case,) = plan(suite, toolchain=toolchain, **others)
-    return case
-
-
 TILING = FlagSet(name="tiling", backends=("llvm-cpu", "vmvx"), toolchains=">=3.8,<4")
+PLAIN = FlagSet(name="anything")
 
 
 @pytest.mark.parametrize(
@@ -287,23 +271,19 @@ TILING = FlagSet(name="tiling", backends=("llvm-cpu", "vmvx"), toolchains=">=3.8
 def test_a_case_that_does_not_run_here_says_why_and_keeps_its_identity(
     machine: dict[str, Any], skip: str | None
 ) -> None:
-    case = case_with(TILING, **machine)
-    assert case.skip == skip
-    assert case.id == case_with(FlagSet(name="anything")).id
+    fields = dict(machine)
+    device = a_device("here", backend=fields.pop("backend", "llvm-cpu"))
+    suites = (a_suite(a_variant("tiled", flag_sets=(flags,)), devices=(device,)) for flags in (TILING, PLAIN))
+    (case,), (other,) = (plan(suite, **fields) for suite in suites)
+    assert (case.skip, case.id) == (skip, other.id)
 
 
-@pytest.mark.parametrize(
-    ("specifier", "release", "suited"),
-    [
-        ("", "3.13.0", True),
-        (">=3.8,!=3.9.0", "3.9.0", False),
-        ("<3.13", "3.14.0rc20260901", False),
-        (">=3.13", "3.14.0rc20260901", True),
-    ],
-)
-def test_releases_are_version_specifiers_and_nightly_builds_count(specifier: str, release: str, suited: bool) -> None:
-    assert suits(a_variant(toolchains=specifier), release) is suited
-    assert suits(a_variant(flag_sets=(FlagSet(name="tiling", toolchains=specifier),)), release) is suited
+def test_releases_are_version_specifiers_and_nightly_builds_count() -> None:
+    nightly = "3.14.0rc20260901"
+    for specifier, release, suited in ((">=3.8,!=3.9.0", "3.9.0", False), ("<3.13", nightly, False), ("", "1", True)):
+        assert suits(a_variant(toolchains=specifier), release) is suited
+        assert suits(a_variant(flag_sets=(FlagSet(name="tiling", toolchains=specifier),)), release) is suited
+    assert suits(a_variant(toolchains=">=3.13"), nightly)
 
 
 # --- identity ---
@@ -402,31 +382,20 @@ def test_peers_stand_after_the_variants_of_each_group_and_have_nothing_that_is_i
     assert (stock.known_to_fail, peer.known_to_fail) == (True, False)
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"uri": "vulkan", "backend": "vulkan-spirv"},
-        {"backend": "vmvx"},
-        {"uri": "local-task", "more_uris": ("local-task",)},
-    ],
-)
-def test_peers_run_beside_llvm_cpu_on_one_device_only(fields: dict[str, Any]) -> None:
-    cases = plan(a_suite(devices=(a_device(**fields),)), peers=[ONNXRUNTIME])
-    assert [case.peer for case in cases] == [None]
-
-
-def test_a_missing_peer_or_device_skips_a_peers_cases() -> None:
-    def skips(**machine: Any) -> list[str | None]:
-        return [case.skip for case in plan(a_suite(), peers=[ONNXRUNTIME, HALIDE], **machine)]
-
-    assert skips(missing_peers={"onnxruntime": "not installed; get it"}) == [None, "not installed; get it", None]
-    assert skips(unavailable={"cpu": "no such device"}) == ["no such device"] * 3
+def test_a_peers_cases_are_on_one_llvm_cpu_device_and_are_skipped_where_it_or_the_device_is_missing() -> None:
+    for fields in ({"uri": "vulkan", "backend": "vulkan-spirv"}, {"backend": "vmvx"}, {"more_uris": ("local-task",)}):
+        cases = plan(a_suite(devices=(a_device(**fields),)), peers=[ONNXRUNTIME])
+        assert [case.peer for case in cases] == [None]
+    peers = [ONNXRUNTIME, HALIDE]
+    without_peer = plan(a_suite(), peers=peers, missing_peers={"onnxruntime": "not installed; get it"})
+    assert [case.skip for case in without_peer] == [None, "not installed; get it", None]
+    without_device = plan(a_suite(), peers=peers, unavailable={"cpu": "no such device"})
+    assert [case.skip for case in without_device] == ["no such device"] * 3
 
 
 def test_a_peers_identity_is_engine_options_threads_and_model_and_not_its_label() -> None:
     first = peer_case()
     assert peer_case(peer=a_peer(label="ort")).id == first.id
-    assert peer_case(peer=a_peer(label="ort")).name != first.name
     others = (
         peer_case(peer=a_peer("openvino")),
         peer_case(peer=a_peer(mode="eager")),

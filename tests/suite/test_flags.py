@@ -19,15 +19,9 @@ from tests.suite.conftest import names, plan
 FOUND = sorted((Path(__file__).parents[2] / "scripts/traced-flags").glob("*.tsv"))
 
 
-@pytest.mark.parametrize(
-    ("written", "on"),
-    [
-        *((flag, True) for flag in ("--a", "-a", "--a=true", "--a=TRUE", "--a=1", "--a=on")),
-        *((flag, False) for flag in ("--a=false", "--a=0", "--a=off", "--a=")),
-    ],
-)
-def test_whether_a_switch_is_on(written: str, on: bool) -> None:
-    assert is_on(written) is on
+def test_whether_a_switch_is_on() -> None:
+    assert all(map(is_on, ("--a", "-a", "--a=true", "--a=TRUE", "--a=1", "--a=on")))
+    assert not any(map(is_on, ("--a=false", "--a=0", "--a=off", "--a=")))
 
 
 FLAG = st.from_regex(r"--?(a|b|iree-opt-level)(|=|=true|=false|=x|=x=y)", fullmatch=True)
@@ -91,19 +85,16 @@ def test_a_compile_flag_by_the_kind_of_its_value(flag: str, reason: str | None) 
     assert (refusal(flag, at_run=False) or "None").startswith(str(reason))
 
 
-@pytest.mark.parametrize(
-    ("flag", "reason"),
-    [
+def test_a_run_flag_by_the_kind_of_its_value() -> None:
+    for flag, reason in (
         ("--task_topology_cpu_ids=0,2", None),
         ("--task_topology_snapshot=/home/me/x", PATH),
         ("--device=local-sync", "is the harness's own"),
         ("--flagfile=x", "reads further flags"),
         ("--executable_plugin=x.so", "loads code"),
         ("--device_profiling_output=module.vmfb", "writes a file"),
-    ],
-)
-def test_a_run_flag_by_the_kind_of_its_value(flag: str, reason: str | None) -> None:
-    assert (refusal(flag, at_run=True) or "None").startswith(str(reason))
+    ):
+        assert (refusal(flag, at_run=True) or "None").startswith(str(reason))
 
 
 @pytest.mark.parametrize("path", FOUND, ids=lambda path: str(path.stem))
@@ -183,9 +174,6 @@ def test_what_is_no_trap() -> None:
     trap = find_trap(("--iree-opt-level=O3", f"{GLOBAL}=true", "-iree-opt-data-tiling"))
     assert trap is not None
     assert trap[1] == ("-iree-opt-data-tiling", f"{GLOBAL}=true"), "flags as they were given"
-
-
-def test_what_is_switched_off_or_excluded_is_no_trap() -> None:
     packed = a_device("packed", compile_flags=(GLOBAL,))
     suite = a_suite(a_variant("stock"), a_variant("tiled", OPT), devices=(packed,), exclude=("*/tiled@packed",))
     assert names(plan(suite)) == ["net/stock@packed"]

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import tomli
+import tomli_w
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
@@ -68,19 +69,6 @@ values = st.recursive(
 )
 
 
-def as_toml(value: Any) -> str:
-    match value:
-        case dict():
-            return "{" + ", ".join(f"{as_toml(key)} = {as_toml(item)}" for key, item in value.items()) + "}"
-        case list():
-            return f"[{', '.join(map(as_toml, value))}]"
-        case str():
-            return json.dumps(value, ensure_ascii=False)
-        case bool():
-            return str(value).lower()
-    return repr(value)
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("suites")
@@ -97,7 +85,7 @@ def test_any_value_anywhere_is_a_suite_or_one_sentence(place: tuple[str, ...], v
         here = here.setdefault(part, {})
     here[place[-1]] = value
     path = folder / "suite.toml"
-    path.write_text("".join(f"{key} = {as_toml(table)}\n" for key, table in content.items()), encoding="utf-8")
+    path.write_text(tomli_w.dumps(content), encoding="utf-8")
     try:
         load_suite(path)
     except SuiteError as error:
