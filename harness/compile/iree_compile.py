@@ -6,7 +6,7 @@ import zipfile
 from dataclasses import replace
 from pathlib import Path
 
-from harness.compile.program import effects_of_flags, printed_in, rewrite_model
+from harness.compile.program import printed_in, rewrite_model
 from harness.compile.request import (
     MODEL_FILE,
     MODULE_FILE,
@@ -129,7 +129,6 @@ def compile_request(request: CompileRequest, key: str, folder: Path) -> tuple[Bu
         statistics=parse_statistics(statistics.read_text()) if statistics.is_file() else None,
         outputs=outputs,
         warnings=warning_lines(finished.stderr),
-        effects=(*build.effects, *effects_of_flags(request, program, folder)),
     )
     return build, finished.stderr
 

@@ -7,14 +7,13 @@ import contextlib
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.errors import CaseError
 from harness.plugins import Applied
 from harness.plugins.chain import Arranged, pipelines_of
-from harness.plugins.plugin import CompilerPlugin, Step, TransformLibrary, TransformSpec, TuningSpec
 from harness.process import Finished, Limits
 from harness.records.case import Case
 from harness.suite.flags import normalised
@@ -94,9 +93,6 @@ def _named_files(flags: Sequence[str]) -> list[list[str]]:
     return found
 
 
-# --- Running iree-compile ---
-
-
 def run_compiler(request: CompileRequest, arguments: Sequence[str], folder: Path) -> Finished:
     """Run the request's iree-compile in a folder, under its limits."""
     command = [str(request.toolchain.iree_compile), *arguments]
@@ -120,14 +116,8 @@ def what_went_wrong(
     request: CompileRequest, finished: Finished, *, wrote: bool, what: str = "iree-compile"
 ) -> str | None:
     """Why a compile failed, as a sentence; None where it succeeded. A compile that exits with 0 can fail too."""
-    complaint = _complaint(finished, request.limits, wrote, what)
-    plugin = blamed_plugin(request, finished.stderr) if complaint is not None and finished.limit is None else None
-    return f"plugin {plugin}: {complaint}" if plugin is not None else complaint
-
-
-def _complaint(finished: Finished, limits: Limits, wrote: bool, what: str) -> str | None:
     errors: Sequence[str] = error_lines(finished.stderr)
-    how = f"{what} {finished.how_it_ended(limits)}"
+    how = f"{what} {finished.how_it_ended(request.limits)}"
     if finished.limit is not None:
         return f"{how}; {COMPILE_MORE[finished.limit]}"
     if finished.ok and errors:
@@ -141,49 +131,22 @@ def _complaint(finished: Finished, limits: Limits, wrote: bool, what: str) -> st
         usual = ("PLEASE ", "Please report", "Stack dump", " #", "0.")
         lines = [line for line in finished.stderr.splitlines() if line.strip() and not line.startswith(usual)]
         errors = tuple(line.strip() for line in lines[:1])
-    return f"{how}: {errors[0]}" if errors else how
+    complaint = f"{how}: {errors[0]}" if errors else how
+    plugin = blamed_plugin(request, finished.stderr)
+    return f"plugin {plugin}: {complaint}" if plugin is not None else complaint
 
 
 _UNKNOWN_PASS = re.compile(r"'(?P<name>[^']+)' does not refer to a registered pass")
-_WRONG_PIPELINE = re.compile(r"pass pipeline|PassPipeline")
 
 
 def blamed_plugin(request: CompileRequest, stderr: str) -> str | None:
-    """The plugin that an error is about: it brings a file, an entry or a pass that the compiler names."""
+    """The plugin that an error is about: it brings a file or a pass that the compiler names."""
     # A warning about a plugin's file is not what the compile failed with.
-    lines = [line for line in stderr.splitlines() if " warning: " not in line]
-    for applied in request.plugins:
-        if any(mark in line for step in applied.steps for mark in _marks(step) for line in lines):
-            return applied.name
-    return _owner_of_pipeline(request, "\n".join(lines))
-
-
-def _marks(step: Step) -> Iterator[str]:
-    """What errors about a step have in them."""
-    file = getattr(step, "file", None)
-    if file is not None:
-        yield file.unique_name
-    match step:
-        case TransformSpec():
-            yield "named sequence with name: __transform_main"
-        case TuningSpec():
-            yield "named sequence with name: __kernel_config"
-        case TransformLibrary():
-            yield f"named sequence with name: {step.entry or '__kernel_config'}"
-        case CompilerPlugin():
-            yield from (f"IREE plugin '{name}'" for name in step.activate)
-
-
-def _owner_of_pipeline(request: CompileRequest, errors: str) -> str | None:
-    """The plugin whose pass pipeline is wrong; the variant's own flag may be the one, and has no owner here."""
-    texts = [
-        (applied.name, text) for applied in request.plugins for step in applied.steps for text in pipelines_of(step)
-    ]
-    texts += [("", text) for owner, text in request.arranged.pipelines if not owner]
+    errors = "\n".join(line for line in stderr.splitlines() if " warning: " not in line)
     unknown = _UNKNOWN_PASS.search(errors)
-    if unknown is not None:
-        texts = [(owner, text) for owner, text in texts if unknown["name"] in text]
-    elif not _WRONG_PIPELINE.search(errors):
-        return None
-    owners = {owner for owner, _ in texts}
-    return (owners.pop() or None) if len(owners) == 1 else None
+    for applied in request.plugins:
+        pipelines = " ".join(text for step in applied.steps for text in pipelines_of(step))
+        runs_it = unknown is not None and unknown["name"] in pipelines
+        if runs_it or any(file.unique_name in errors for file in applied.files):
+            return applied.name
+    return None

@@ -13,7 +13,7 @@ from typing_extensions import NotRequired, TypedDict
 from harness.plugins.halide_schedule import HalideScheduleOptions, transform_library
 from harness.plugins.options import NoOptions
 from harness.plugins.plugin import Plugin, Rewrite, TransformLibrary, TuningSpec, written_file
-from harness.rewrites.tuned_configuration import LEVELS
+from harness.rewrites.targets import LEVELS
 
 _SINCE = ">=3.12"
 # What goes before and after any rewrite that isolates convolutions.

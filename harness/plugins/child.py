@@ -7,13 +7,13 @@ It is started by path with the path of a request, a JSON file:
      "entry": name                               of the function that has to be there afterwards too
      "sites": [folder, ...]}                     where packages of the harness's own Python lie, looked at last
 
-and writes the changed module as bytecode, and an answer: {"matched": n, "changed": bool},
-with "left_alone": {what: n} where the rewrite says what it did not match, or {"error": "one phrase"}.
-What the rewrite prints on either stream goes to stderr, in order; of an exception, the rewrite's own frames follow.
+and writes the changed module as bytecode, and an answer: {"matched": n, "changed": bool}, or {"error": "one phrase"}.
+What the rewrite prints on either stream goes to stderr, in order; of an exception, its traceback follows.
 Standard library and iree.compiler only.
 """
 
 import importlib
+import io
 import json
 import operator
 import os
@@ -22,10 +22,7 @@ import site
 import sys
 import traceback
 from pathlib import Path
-from types import FunctionType, TracebackType
 from typing import Any
-
-_MOST_REASONS = 8
 
 
 class Refused(Exception):
@@ -41,24 +38,11 @@ def where_raised(error: BaseException, package: str) -> str:
     """The last place in a package that an exception came through: ` (example_plugins/rewrites.py:23)`; "" for none."""
     found = ""
     for frame, line in traceback.walk_tb(error.__traceback__):
-        name = str(frame.f_globals.get("__name__"))
-        if name.partition(".")[0] == package:
-            found = _place(name, frame.f_code.co_filename, line)
+        module, file = str(frame.f_globals.get("__name__")), Path(frame.f_code.co_filename)
+        if module.partition(".")[0] == package:
+            folders = module.split(".")[: None if file.name == "__init__.py" else -1]
+            found = f" ({'/'.join([*folders, file.name])}:{line})"
     return found
-
-
-def _place(module: str, file: str, line: int) -> str:
-    parts, name = module.split("."), Path(file).name
-    folders = parts if name == "__init__.py" else parts[:-1]
-    return f" ({'/'.join([*folders, name])}:{line})"
-
-
-def _outside_harness(trace: TracebackType | None) -> TracebackType | None:
-    """A traceback from the first frame that is neither of this file nor of Python's import system."""
-    ours = (__file__, importlib.__file__, "<frozen importlib")
-    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(ours):
-        trace = trace.tb_next
-    return trace
 
 
 def _load(name: str) -> Any:
@@ -71,8 +55,6 @@ def _load(name: str) -> Any:
 
 
 def _bytecode(module: Any) -> bytes:
-    import io
-
     out = io.BytesIO()
     module.operation.write_bytecode(out)
     return out.getvalue()
@@ -96,14 +78,6 @@ def _count(matched: Any) -> int:
     return count
 
 
-def _left_alone(matched: Any) -> dict[str, int]:
-    """Why a rewrite left places alone, where what it returned says so; see harness.rewrites.operations."""
-    places = getattr(matched, "left_alone", {})
-    if not isinstance(places, dict):
-        raise Refused("returned a number whose left_alone is no dict")
-    return {" ".join(str(what).split())[:100]: _count(places[what]) for what in list(places)[:_MOST_REASONS]}
-
-
 def rewrite(request: dict[str, Any]) -> dict[str, Any]:
     """Do what the request asks for; the answer."""
     from iree.compiler import ir
@@ -116,10 +90,8 @@ def rewrite(request: dict[str, Any]) -> dict[str, Any]:
             matched = function(module, **request["options"])
         except Exception as error:
             place = where_raised(error, request["function"].partition(":")[0].partition(".")[0])
-            if not place and isinstance(function, FunctionType):  # it was not even entered
-                place = _place(function.__module__, function.__code__.co_filename, function.__code__.co_firstlineno)
             raise Refused(f"raised {type(error).__name__}: {_one_line(error)}{place}") from error
-        matched, left_alone = _count(matched), _left_alone(matched)
+        matched = _count(matched)
         if request["entry"] in names and request["entry"] not in _names(module):
             raise Refused(f"removed or renamed the entry function {request['entry']!r}")
         try:
@@ -133,7 +105,7 @@ def rewrite(request: dict[str, Any]) -> dict[str, Any]:
         if not matched and after != before:
             raise Refused("changed the module, and says that it matched nothing")
     Path(request["output"]).write_bytes(after)
-    return {"matched": matched, "changed": after != before, **({"left_alone": left_alone} if left_alone else {})}
+    return {"matched": matched, "changed": after != before}
 
 
 def main() -> None:
@@ -149,8 +121,7 @@ def main() -> None:
         answer = rewrite(request)
     except Refused as refused:
         if refused.__cause__ is not None:
-            cause = refused.__cause__
-            traceback.print_exception(type(cause), cause, _outside_harness(cause.__traceback__))
+            traceback.print_exception(refused.__cause__)
         answer = {"error": str(refused)}
     Path(request["answer"]).write_text(json.dumps(answer))
 

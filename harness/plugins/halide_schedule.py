@@ -22,7 +22,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from harness.plugins.plugin import PluginFile, written_file
-from harness.rewrites.host import host_vector_unit
+from harness.rewrites.targets import host_vector_unit
 
 _TEXT = Path(__file__).with_suffix(".mlir")
 _PART = re.compile(r"^// ----- (.+)\n((?:// .*\n)*)", re.MULTILINE)

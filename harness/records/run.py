@@ -55,14 +55,12 @@ class Sizes:
 
 @dataclass(frozen=True, kw_only=True)
 class PluginEffect:
-    """What one plugin, or one flag that preprocesses, did to a case's program."""
+    """What one Python rewrite did to a case's program."""
 
-    name: str  # The plugin's name, or the flag's, with its dashes, where a suite gives it itself
+    name: str  # The plugin's name
     changed: bool  # Whether the program is another one afterwards
-    matched: int | None = None  # How many places a Python rewrite matched; None for other kinds
-    wall_ns: int | None = None  # Of a Python rewrite's process
-    # How many places a Python rewrite did not match, by what they are, where it says so
-    left_alone: dict[str, int] = field(default_factory=dict)
+    matched: int | None = None  # How many places it matched; None in old runs, for what was no rewrite
+    wall_ns: int | None = None  # Of its process
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +80,7 @@ class Build:
     warnings: tuple[str, ...] = ()  # Lines the compiler printed although it succeeded
     rewritten: bool = False  # Whether plugins made another program of the model; the build then keeps it
     files: tuple[str, ...] = ()  # Names of the files that plugins gave to the tools, as they lie in the working folder
-    effects: tuple[PluginEffect, ...] = ()  # What plugins and preprocessing flags did, in order
+    effects: tuple[PluginEffect, ...] = ()  # What rewrites of plugins did, in order
     failure: Failure | None = None
 
 

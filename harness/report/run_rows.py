@@ -400,47 +400,23 @@ def check_remarks(check: Check | None) -> Iterator[str]:
 
 
 def effect_remarks(case: Case, build: Build | None) -> Iterator[str]:
-    """What plugins and preprocessing flags did to the program, above all where that was nothing."""
-    effects = build.effects if build is not None else ()
-    pipelines = [effect for effect in effects if effect.matched is None]
-    reason = _wrong_anchor(case) if any(not effect.changed for effect in pipelines) else ""
-    for (name, rewrites), group in itertools.groupby(
-        effects, key=lambda effect: (effect.name, effect.matched is not None)
-    ):
-        steps = tuple(group)
-        idle = sum(not step.changed for step in steps)
-        if rewrites:
-            yield f"{name} {_matched(steps)}"
-        elif idle == len(steps):
-            yield f"{name} changed nothing{f' ({reason})' if reason and len(pipelines) == 1 else ''}"
-        elif idle:
-            yield f"{idle} of the {len(steps)} steps of {name} changed nothing"
-    if reason and len(pipelines) > 1:
-        yield reason
+    """What rewrites matched, and that a pass pipeline cannot match anything."""
+    if build is None:
+        return
+    rewrites = [effect for effect in build.effects if effect.matched is not None]
+    for name, group in itertools.groupby(rewrites, key=lambda effect: effect.name):
+        yield f"{name} {_matched(tuple(group))}"
+    pipelines = [flag for flag in case.compile_flags if flag_name(flag) == PIPELINE_FLAG]
+    if any(re.search(r"(?<![\w.])func\.func\(", flag) for flag in pipelines):
+        yield "passes for func.func find nothing, since functions are util.func by then"
 
 
 def _matched(effects: Sequence[PluginEffect]) -> str:
-    """How many places the rewrites of one plugin matched, one after the other, and what they left alone."""
+    """How many places the rewrites of one plugin matched, one after the other."""
     counts = [str(effect.matched) for effect in effects]
     text = f"{', '.join(counts[:-1])} and {counts[-1]}" if len(counts) > 1 else counts[0]
     nothing = any(effect.matched for effect in effects) and not any(effect.changed for effect in effects)
-    matched = f"matched {text} {'place' if counts == ['1'] else 'places'}{', and changed nothing' if nothing else ''}"
-    left = ", ".join(_places(number, what) for effect in effects for what, number in effect.left_alone.items())
-    return f"{matched}; it left alone {left}" if left else matched
-
-
-def _places(number: int, what: str) -> str:
-    """`53 convolutions with dynamic sizes`, `1 convolution with dynamic sizes`."""
-    noun, *rest = what.split(" ")
-    return " ".join([plural(number, noun.removesuffix("s"), noun), *rest])
-
-
-def _wrong_anchor(case: Case) -> str:
-    """Why a pass pipeline matches nothing, where it makes the usual mistake."""
-    pipelines = [flag for flag in case.compile_flags if flag_name(flag) == PIPELINE_FLAG]
-    if any(re.search(r"(?<![\w.])func\.func\(", flag) for flag in pipelines):
-        return "passes for func.func find nothing, since functions are util.func by then"
-    return ""
+    return f"matched {text} {'place' if counts == ['1'] else 'places'}{', and changed nothing' if nothing else ''}"
 
 
 def counting_remarks(counted: IrCounts | None) -> Iterator[str]:

@@ -7,8 +7,6 @@ and elementwise arithmetic around the convolutions go along, and a tensor is tra
 to something else, such as the function's caller. Constant filters are stored in their new order.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,7 +15,6 @@ from iree.compiler.dialects import arith, linalg
 
 from harness.rewrites.operations import (
     FUNCTIONS,
-    Matched,
     body_of,
     empty_permuted,
     erase,
@@ -29,7 +26,6 @@ from harness.rewrites.operations import (
     transpose,
     transposed,
 )
-from harness.rewrites.regions import in_region
 
 # Dimension i of NHWC is dimension TO_LAST[i] of NCHW, and the other way round.
 TO_LAST = (0, 2, 3, 1)
@@ -55,7 +51,7 @@ _BY_DIMENSION = {
 _LOOPS = frozenset({"compilation_info", "linalg.memoized_indexing_maps", "lowering_config"})
 
 
-def channels_last(module: ir.Module, *, depthwise: bool = True) -> Matched:
+def channels_last(module: ir.Module, *, depthwise: bool = True) -> int:
     """Turn NCHW convolutions into NHWC ones.
 
     Every product stays the same; a compiler may add them up in another order. Convolutions of other layouts, with
@@ -63,34 +59,23 @@ def channels_last(module: ir.Module, *, depthwise: bool = True) -> Matched:
     since IREE 3.13 overwrites what stands before a loop if a convolution in the loop starts from it.
     """
     names = CONVOLUTIONS if depthwise else CONVOLUTIONS - DEPTHWISE
-    obstacles = {op: _obstacle(op) for op in find(module, *names)}
-    convolutions = [op for op, obstacle in obstacles.items() if not obstacle]
+    convolutions = [op for op in find(module, *names) if is_known(op) and _is_in_straight_code(op)]
     blocks = {op.parent: op.block for op in convolutions}  # each is the only one of its function
     for block in blocks.values():
         _turn(find_reach([op for op in convolutions if op.block == block]))
-    return Matched(len(convolutions), [f"convolutions {obstacle}" for obstacle in obstacles.values() if obstacle])
+    return len(convolutions)
 
 
-def _obstacle(convolution: ir.Operation) -> str:
-    """Why a convolution is left alone, as what follows `convolutions`; "" where it is not."""
-    values = [*convolution.operands, *convolution.results]
-    if any(isinstance(value.type, ir.ShapedType) and not value.type.has_static_shape for value in values):
-        return "with dynamic sizes"
-    if not is_known(convolution):
-        return "on something else than tensors of images"
-    if in_region(convolution):
-        return "in dispatch regions"
+def _is_in_straight_code(convolution: ir.Operation) -> bool:
     function = convolution.parent
-    is_straight = (
+    return (
         function.name in FUNCTIONS
         and len(function.regions[0].blocks) == 1
         and not any(inner.name.startswith("scf.") for inner in operations_of(function))
     )
-    return "" if is_straight else "in functions with loops or branches"
 
 
 def _turn(reach: list[ir.Operation]) -> None:
-    """Change the layout of operations of one block; they are in the program's order."""
     twins = Twins()
     for op in reach:
         with ir.InsertionPoint(op), op.location:
@@ -106,7 +91,7 @@ def _turn(reach: list[ir.Operation]) -> None:
             erase(op)
 
 
-def _restore(op: ir.Operation, twins: Twins, skipped: dict[ir.Operation, None]) -> None:
+def _restore(op: ir.Operation, twins: "Twins", skipped: dict[ir.Operation, None]) -> None:
     """Give what still reads an old result that layout again, unless it is about to transpose it to the new one."""
     twin = twins[op.result]
     for use in list(op.result.uses):
@@ -124,11 +109,9 @@ def _restore(op: ir.Operation, twins: Twins, skipped: dict[ir.Operation, None]) 
             op.result.replace_all_uses_with(transpose(fence(twin), FROM_LAST))
 
 
-# ---------------------------------------------------------------------------------------- how far the layout is carried
-#
-# An operation should take the layout where its result goes, through others that can, into a convolution, or comes from
-# one. It can where it does the same to every dimension of an image whatever their order, or where the order is one of
-# its attributes.
+# How far the layout is carried. An operation should take it where its result goes, through others that can, into a
+# convolution, or comes from one. It can where it does the same to every dimension of an image whatever their order, or
+# where the order is one of its attributes.
 
 
 def find_reach(convolutions: Sequence[ir.Operation]) -> list[ir.Operation]:
@@ -144,7 +127,6 @@ def find_reach(convolutions: Sequence[ir.Operation]) -> list[ir.Operation]:
 
 
 def _neighbours(op: ir.Operation) -> list[ir.Operation]:
-    """What computes the images that an operation reads, and what reads the image that it computes."""
     before = [producer(op.operands[number]) for number in image_operands(op)]
     after = [use.owner.operation for use in op.result.uses if use.operand_number in image_operands(use.owner.operation)]
     return [op for op in before if op is not None] + after
@@ -184,9 +166,9 @@ def image_operands(op: ir.Operation) -> tuple[int, ...]:
 
 def _pads_evenly(op: ir.Operation) -> bool:
     """Whether a tensor.pad puts one value around its operand, and none that is computed for each element."""
-    *before, end = body_of(op).operations
+    *before, end = operations_of(op)
     if before:
-        return len(before) == 1 and before[0].operation.name == "arith.constant"
+        return [inner.name for inner in before] == ["arith.constant"]
     return end.operands[0] not in list(body_of(op).arguments)
 
 
@@ -200,8 +182,7 @@ def _images_of_generic(op: ir.Operation) -> tuple[int, ...]:
 
 
 def _knows_position(op: ir.Operation) -> bool:
-    """Whether a body computes with the numbers of the loops."""
-    return any(view.operation.name == "linalg.index" or view.operation.regions for view in body_of(op).operations)
+    return any(inner.name == "linalg.index" or inner.regions for inner in operations_of(op))
 
 
 def _keeps_order(op: ir.Operation) -> bool:
@@ -212,7 +193,6 @@ def _keeps_order(op: ir.Operation) -> bool:
 
 
 def _is_image(value: ir.Value) -> bool:
-    """Whether a value is a tensor of four dimensions, of known extents and laid out plainly."""
     type_ = value.type
     return (
         isinstance(type_, ir.RankedTensorType)
@@ -222,10 +202,7 @@ def _is_image(value: ir.Value) -> bool:
     )
 
 
-# ---------------------------------------------------------------------------------------- how each operation is written
-
-
-def convert(op: ir.Operation, twins: Twins) -> ir.Value:
+def convert(op: ir.Operation, twins: "Twins") -> ir.Value:
     """Write a known operation once more, at the insertion point and with the channels last."""
     if op.name == "linalg.generic":
         return _generic(op, twins)
@@ -249,7 +226,7 @@ def convert(op: ir.Operation, twins: Twins) -> ir.Value:
     return _rewrite(op, name, operands, attributes)
 
 
-def _generic(op: ir.Operation, twins: Twins) -> ir.Value:
+def _generic(op: ir.Operation, twins: "Twins") -> ir.Value:
     """Elementwise arithmetic: the loops are renamed, and operands with a twin are read through it."""
     identity = ir.AffineMap.get_identity(len(TO_LAST))
     renaming = ir.AffineMap.get_permutation(FROM_LAST)
@@ -266,7 +243,6 @@ def _generic(op: ir.Operation, twins: Twins) -> ir.Value:
 def _rewrite(
     op: ir.Operation, name: str, operands: Sequence[ir.Value], attributes: Mapping[str, ir.Attribute]
 ) -> ir.Value:
-    """The operation with its body, but on other operands and under another name, and with the channels last."""
     kept = {key: op.attributes[key] for key in op.attributes if key not in _LOOPS}
     new = ir.Operation.create(
         name,
@@ -280,16 +256,13 @@ def _rewrite(
     return new.result
 
 
-# ------------------------------------------------------------- twins: the same image, laid out NHWC rather than NCHW
-
-
 def to_last(items: Sequence[Any]) -> list[Any]:
     """What there is one of for each dimension, reordered."""
     return [items[dimension] for dimension in TO_LAST]
 
 
 class Twins(dict[ir.Value, ir.Value]):
-    """Twins of a block's tensors; where there is none yet it is made, at the insertion point.
+    """The tensors of a block laid out NHWC rather than NCHW; a twin that is not there is made at the insertion point.
 
     Twins are asked for in the order of the program, so one that was made for an operation dominates all later ones.
     """
@@ -324,7 +297,6 @@ def _make_twin(value: ir.Value) -> ir.Value:
 
 
 def _stored(value: ir.Value, permutation: Sequence[int]) -> ir.Value | None:
-    """A constant, stored transposed; None for what is none."""
     op = producer(value)
     if op is None or op.name != "arith.constant":
         return None

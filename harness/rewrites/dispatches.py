@@ -23,8 +23,6 @@ rows of a padded tensor have gaps between them; that one goes. What becomes one 
 flow.tensor.update and stays so: it needs no dispatch, and one that wrote it would hold on to the whole tensor.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import count
 from typing import NamedTuple
@@ -33,44 +31,33 @@ from iree.compiler import ir
 from iree.compiler.dialects import linalg
 
 from harness.rewrites.operations import (
-    Matched,
     body_of,
     copy_annotations,
     depends,
     find,
     is_parallel,
     operations_of,
+    produced_by,
     producer,
 )
 
 
-def replicate_stores(module: ir.Module) -> Matched:
+def replicate_stores(module: ir.Module) -> int:
     """Let dispatches write each tensor that their result is inserted into. All results stay the same to the bit.
 
     Only dispatches with one result, of a static shape, that end in elementwise arithmetic. A tensor that cannot exist
     before the dispatch, because it is made of the result, keeps its copy.
     """
-    said = [_replicate(module, dispatch) for dispatch in find(module, "flow.dispatch")]
-    left = (f"results of dispatches {obstacle}" for obstacle in said if obstacle)
-    return Matched(said.count(None), left)
+    return sum(_replicate(module, dispatch) for dispatch in find(module, "flow.dispatch"))
 
 
-def _replicate(module: ir.Module, dispatch: ir.Operation) -> str | None:
-    """Give each update by a dispatch's result a result of its own.
-
-    Returns:
-        None where there was any to give; else why it keeps a copy, as what follows `results of dispatches`, or "".
-    """
+def _replicate(module: ir.Module, dispatch: ir.Operation) -> bool:
+    """Give each update by a dispatch's result a result of its own, if there is any to give."""
     uses = [use for value in dispatch.results for use in _find_uses(value)]
-    if len(uses) <= len(dispatch.results) or not any(map(_is_inserted, uses)):
-        return ""  # a result that is used once only is placed by IREE itself
-    if not has_own_result(dispatch):
-        return "with several results or dynamic sizes"
-    if find_code(module, dispatch) is None:
-        return "that do not end in elementwise arithmetic"
     updates = [use for use in uses if _is_update(use, dispatch)]
-    if not updates:
-        return "whose targets are made of them"
+    # A result that is used once only is placed by IREE itself.
+    if len(uses) < 2 or not updates or not has_own_result(dispatch) or find_code(module, dispatch) is None:
+        return False
     values = write_again(module, dispatch, len(updates) + (len(updates) < len(uses)))
     for update, value in zip(updates, values, strict=False):
         user, operand = update.owner.operation, update.operand_number
@@ -78,7 +65,7 @@ def _replicate(module: ir.Module, dispatch: ir.Operation) -> str | None:
     dispatch.result.replace_all_uses_with(values[-1])  # of all else
     _erase_unused_reshapes(values[-1])
     dispatch.erase()
-    return None
+    return True
 
 
 def _find_uses(value: ir.Value) -> list[ir.OpOperand]:
@@ -96,20 +83,13 @@ def _find_uses(value: ir.Value) -> list[ir.OpOperand]:
 def _is_update(use: ir.OpOperand, dispatch: ir.Operation) -> bool:
     """Whether flow.tensor.update inserts a dispatch's result into a tensor that does not depend on the dispatch."""
     user = use.owner.operation
-    return _is_inserted(use) and user.block == dispatch.block and not depends(user.operands[0], [dispatch], dispatch)
-
-
-def _is_inserted(use: ir.OpOperand) -> bool:
-    """Whether flow.tensor.update inserts a value into a tensor."""
-    user = use.owner.operation
-    if user.name != "flow.tensor.update":
+    if user.name != "flow.tensor.update" or user.block != dispatch.block:
         return False
     target_and_offsets = sum(list(user.attributes["operandSegmentSizes"])[:3])
-    return bool(use.operand_number == target_and_offsets)
+    return use.operand_number == target_and_offsets and not depends(user.operands[0], [dispatch], dispatch)
 
 
 def _reshaped(value: ir.Value, user: ir.Operation, wanted: ir.Type) -> ir.Value:
-    """The value in another shape, for a user."""
     if value.type == wanted:
         return value
     sizes = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0])}
@@ -125,47 +105,40 @@ def _erase_unused_reshapes(value: ir.Value) -> None:
                 user.erase()
 
 
-def fuse_padding(module: ir.Module) -> Matched:
+def fuse_padding(module: ir.Module) -> int:
     """Let dispatches write their result into the tensor it is padded to. All results stay the same to the bit.
 
     Only dispatches with one result, of a static shape, that end in elementwise arithmetic. Where a result is padded in
     several ways, one of them is fused.
     """
-    fused, left = 0, list[str]()
+    fused = 0
     parts = {copy: _part_copied_by(module, copy) for copy in find(module, "flow.dispatch") if _pads(copy)}
     for copy, part in reversed(parts.items()):
-        if part is None:
-            continue
         dispatch = producer(copy.operands[0])
-        if dispatch is None or dispatch.name != "flow.dispatch":
-            left.append("paddings of what is no dispatch's result")
-        elif not has_own_result(dispatch):
-            left.append("paddings of dispatches with several results or dynamic sizes")
-        elif find_code(module, dispatch) is None:
-            left.append("paddings of dispatches that do not end in elementwise arithmetic")
-        else:
+        if part is None or dispatch is None or dispatch.name != "flow.dispatch":
+            continue
+        if has_own_result(dispatch) and find_code(module, dispatch) is not None:
             _write_into(module, dispatch, copy, part)
             fused += 1
-    return Matched(fused, left)
+    return fused
 
 
 def _pads(user: ir.Operation) -> bool:
     """Whether a dispatch of a value and of a tensor filled with a constant gives the tensor back, changed."""
     if user.name != "flow.dispatch" or len(user.operands) != 2:
         return False
-    fill = user.operands[1].owner
+    fill = producer(user.operands[1])
     return (
         list(user.attributes["operandSegmentSizes"]) == [0, 2, 0, 0]
         and [operand.value for operand in user.attributes.get("tied_operands", ())] == [1]
-        and not isinstance(fill, ir.Block)
+        and fill is not None
         and fill.name == "flow.tensor.splat"
         and len(fill.operands) == 1
-        and not isinstance(fill.operands[0].owner, ir.Block)
-        and fill.operands[0].owner.name == "arith.constant"
+        and produced_by(fill.operands[0], "arith.constant")
     )
 
 
-def _part_copied_by(module: ir.Module, dispatch: ir.Operation) -> Part | None:
+def _part_copied_by(module: ir.Module, dispatch: ir.Operation) -> "Part | None":
     """Where a dispatch of two tensors puts the first into the second, if that is all it does."""
     function = find_function(module, dispatch)
     if function is None or [op.name for op in operations_of(function)] != [LOAD, STORE, "func.return"]:
@@ -180,7 +153,7 @@ def _part_copied_by(module: ir.Module, dispatch: ir.Operation) -> Part | None:
     return Part(whole, {name: store.attributes[name] for name in PLACE})
 
 
-def _write_into(module: ir.Module, dispatch: ir.Operation, copy: ir.Operation, part: Part) -> None:
+def _write_into(module: ir.Module, dispatch: ir.Operation, copy: ir.Operation, part: "Part") -> None:
     """Put a dispatch that writes a part of the copy's target in the place of both."""
     uses = len(list(dispatch.result.uses))
     wholes = int(uses > 1)  # something else needs the result as it is
@@ -212,13 +185,13 @@ def has_own_result(dispatch: ir.Operation) -> bool:
 
 
 def write_again(
-    module: ir.Module, dispatch: ir.Operation, wholes: int, part: Part | None = None, target: ir.Value | None = None
+    module: ir.Module, dispatch: ir.Operation, wholes: int, part: "Part | None" = None, target: ir.Value | None = None
 ) -> list[ir.Value]:
     """A dispatch with other results, put before one that has one and code that can be repeated."""
     _own_executable(module, dispatch)
     code = find_code(module, dispatch)
     if code is not None:  # always: its executable is at most a copy of what it was
-        _add_stores(code, wholes, part)
+        _add_stores(*code, wholes, part)
     workload, operands, *_ = dispatch.attributes["operandSegmentSizes"]
     targets = [] if target is None else [target]
     tied = [*range(operands, operands + len(targets)), *[-1] * wholes]
@@ -253,7 +226,6 @@ def _own_executable(module: ir.Module, dispatch: ir.Operation) -> None:
 
 
 def _rename(op: ir.Operation, suffix: str) -> ir.WalkResult:
-    """Rename an executable, an export with its reference, or a function."""
     if op.name in {"flow.executable", "flow.executable.export", "func.func"}:
         op.attributes["sym_name"] = ir.StringAttr.get(op.attributes["sym_name"].value + suffix)
     if op.name == "flow.executable.export":
@@ -264,9 +236,6 @@ def _rename(op: ir.Operation, suffix: str) -> ir.WalkResult:
 def _count_dispatches(module: ir.Module, executable: str) -> int:
     entries = [entry for dispatch in find(module, "flow.dispatch") for entry in dispatch.attributes["entry_points"]]
     return sum(entry.value[0] == executable for entry in entries)
-
-
-# ----------------------------------------------------------------------------------------------------------------- code
 
 
 LOAD, STORE = "iree_tensor_ext.dispatch.tensor.load", "iree_tensor_ext.dispatch.tensor.store"
@@ -281,15 +250,11 @@ class Part(NamedTuple):
     place: dict[str, ir.Attribute]  # Attributes of loads and stores of the part: its offsets, sizes and strides
 
 
-class Code(NamedTuple):
-    """A function whose last argument is its one result: made by elementwise arithmetic, and stored as a whole."""
+def find_code(module: ir.Module, dispatch: ir.Operation) -> tuple[ir.Operation, ir.Operation] | None:
+    """The function of a dispatch and its one store, if another store of its result can be added to it.
 
-    function: ir.Operation  # func.func in the executable
-    store: ir.Operation  # The one store
-
-
-def find_code(module: ir.Module, dispatch: ir.Operation) -> Code | None:
-    """The code of a dispatch, if another store of its result can be added to it."""
+    So its last argument is its one result, made by elementwise arithmetic, and stored as a whole.
+    """
     function = find_function(module, dispatch)
     stores = [] if function is None else [op for op in operations_of(function) if op.name == STORE]
     if function is None or len(stores) != 1:
@@ -300,12 +265,12 @@ def find_code(module: ir.Module, dispatch: ir.Operation) -> Code | None:
         return None
     if len(list(target.uses)) != 1 or not _can_be_repeated(value, function):
         return None
-    return Code(function, stores[0])
+    return function, stores[0]
 
 
-def _add_stores(code: Code, wholes: int, part: Part | None = None) -> None:
-    """Let the function write its result to several tensors."""
-    block, store = body_of(code.function), code.store
+def _add_stores(function: ir.Operation, store: ir.Operation, wholes: int, part: Part | None) -> None:
+    """Let a function write its result to several tensors."""
+    block = body_of(function)
     value, written = store.operands[0], store.operands[1]
     generic = value.owner
     place = {name: store.attributes[name] for name in PLACE}
@@ -326,7 +291,7 @@ def _add_stores(code: Code, wholes: int, part: Part | None = None) -> None:
     generic.erase()
     block.erase_argument(len(block.arguments) - len(targets) - 1)
     arguments = [argument.type for argument in block.arguments]
-    code.function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(arguments, []))
+    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(arguments, []))
 
 
 def find_function(module: ir.Module, dispatch: ir.Operation) -> ir.Operation | None:
@@ -394,7 +359,6 @@ def _create(
     segments: Sequence[int],
     results: Sequence[ir.Type],
 ) -> ir.Operation:
-    """A load or a store."""
     attributes = {**place, "operandSegmentSizes": ir.DenseI32ArrayAttr.get(segments)}
     return ir.Operation.create(name, results=results, operands=operands, attributes=attributes)
 

@@ -4,16 +4,13 @@ https://github.com/plaidml/tpp-mlir lists five differences between an MLP from P
 generator, and asks which effect each one has on its own. Each is an option here.
 """
 
-from collections import Counter
 from collections.abc import Sequence
-from itertools import chain
 from typing import NamedTuple
 
 from iree.compiler import ir
 from iree.compiler.dialects import arith, linalg
 
 from harness.rewrites.operations import (
-    Matched,
     body_of,
     constant_number,
     copy_annotations,
@@ -39,7 +36,7 @@ def ingress_canonicalize(
     fold_transpose: bool = True,
     generic_matmul: bool = True,
     relu_to_maximum: bool = True,
-) -> Matched:
+) -> int:
     """Rewrite linalg on tensors in place.
 
     The options are independent of each other; those that are on are applied in this order. None changes which numbers
@@ -54,9 +51,7 @@ def ingress_canonicalize(
         (generic_matmul, generalize_products),
         (relu_to_maximum, relus_to_maxima),
     ]
-    matched = [step(module) for is_on, step in steps if is_on]
-    left_alone = (Counter(places.left_alone).elements() for places in matched if isinstance(places, Matched))
-    return Matched(sum(matched), chain.from_iterable(left_alone))
+    return sum(step(module) for is_on, step in steps if is_on)
 
 
 # -------------------------------------------------------------------- which buffer an elementwise operation writes into
@@ -74,9 +69,9 @@ def fill_inits(module: ir.Module) -> int:
     return matched
 
 
-def update_in_place(module: ir.Module) -> Matched:
+def update_in_place(module: ir.Module) -> int:
     """Let elementwise operations update the result before them, not read it beside an init that they do not read."""
-    matched, left_alone = 0, []
+    matched = 0
     for op in find(module, "linalg.generic"):
         if not is_elementwise(op) or not produced_by(op.operands[len(op.operands) - 1], "tensor.empty", "linalg.fill"):
             continue
@@ -84,9 +79,7 @@ def update_in_place(module: ir.Module) -> Matched:
         if position is not None:
             _update(op, position)
             matched += 1
-        elif _previous_result(op, alone=False) is not None:
-            left_alone.append("operations on results that others read too")
-    return Matched(matched, left_alone)
+    return matched
 
 
 def _filled(empty: ir.Value, reader: ir.Operation) -> ir.Value:
@@ -107,8 +100,8 @@ def _filled(empty: ir.Value, reader: ir.Operation) -> ir.Value:
         return linalg.fill(zero.result, outs=[empty])
 
 
-def _previous_result(op: ir.Operation, *, alone: bool = True) -> int | None:
-    """Position of the first input that is another linalg operation's result, laid out like op's."""
+def _previous_result(op: ir.Operation) -> int | None:
+    """Position of the first input that is a linalg operation's result, laid out like op's and read by op alone."""
     *inputs, out = op.attributes["indexing_maps"]
     for position, indexing in enumerate(inputs):
         value = op.operands[position]
@@ -118,14 +111,13 @@ def _previous_result(op: ir.Operation, *, alone: bool = True) -> int | None:
             and value.type == op.result.type
             and origin is not None
             and origin.name.startswith("linalg.")
-            and (not alone or len(list(value.uses)) == 1)
+            and len(list(value.uses)) == 1
         ):
             return position
     return None
 
 
 def _update(op: ir.Operation, position: int) -> None:
-    """Make the input at `position` the init."""
     maps = list(op.attributes["indexing_maps"])
     inputs = [op.operands[number] for number in range(len(maps) - 1)]
     previous = inputs.pop(position)
@@ -145,27 +137,19 @@ def _update(op: ir.Operation, position: int) -> None:
 # --------------------------------------------------------------------------- transpositions in front of matrix products
 
 
-_NAMED_PRODUCTS = frozenset({"linalg.matmul", "linalg.batch_matmul"})
+_NAMED_PRODUCTS = ("linalg.matmul", "linalg.batch_matmul")
 
 
-def fold_transposes(module: ir.Module) -> Matched:
+def fold_transposes(module: ir.Module) -> int:
     """Take away transpositions of what matrix products read, written as linalg.transpose or as linalg.generic."""
-    matched, left_alone = 0, []
+    matched = 0
     stored: dict[tuple[ir.Attribute, tuple[int, ...]], ir.Attribute | None] = {}
     # Last ones first, so that of two in a row both are seen in front of the product.
     for op in reversed(find(module, "linalg.transpose", "linalg.generic")):
         permutation = _permutation(op)
-        if permutation is None:
-            continue
-        is_read = any(map(_reads, op.result.uses))
-        if _store_transposed(op, permutation, stored) or _read_through(op, permutation):
-            matched += 1
-        else:
-            alone = (
-                "that matrix products cannot read through, or not alone" if is_read else "that no matrix product reads"
-            )
-            left_alone.append(f"transpositions {alone}")
-    return Matched(matched, left_alone)
+        if permutation is not None:
+            matched += _store_transposed(op, permutation, stored) or _read_through(op, permutation)
+    return matched
 
 
 def _permutation(op: ir.Operation) -> tuple[int, ...] | None:
@@ -231,7 +215,6 @@ def _reads(use: ir.OpOperand) -> bool:
 
 
 def _permuted(indexing: ir.AffineMap, permutation: Sequence[int]) -> ir.AffineMapAttr:
-    """The map of the operand before its transposition, from the map of the operand after."""
     results = [indexing.results[permutation.index(dimension)] for dimension in range(len(permutation))]
     return ir.AffineMapAttr.get(ir.AffineMap.get(indexing.n_dims, 0, results))
 
@@ -245,15 +228,13 @@ def generalize_products(module: ir.Module) -> int:
     The body is the one that the named operation stands for: mulf and addf, muli and addi on integers, with conversions
     where the types differ.
     """
-    products = [op for op in find(module, "linalg.matmul", "linalg.batch_matmul") if len(op.results) == 1]
+    products = [op for op in find(module, *_NAMED_PRODUCTS) if len(op.results) == 1]
     for op in products:
         maps = linalg.get_indexing_maps(op)
         *inputs, init = op.operands
         with ir.InsertionPoint(op), op.location:
             out = maps[len(maps) - 1].value
-            parallel = {
-                ir.AffineDimExpr(expression).position for expression in out.results
-            }  # the others are summed over
+            parallel = {ir.AffineDimExpr(expression).position for expression in out.results}  # the others are summed
             kinds = ["parallel" if loop in parallel else "reduction" for loop in range(out.n_dims)]
             iterators = ir.ArrayAttr.get([ir.Attribute.parse(f"#linalg.iterator_type<{kind}>") for kind in kinds])
             generic = linalg.GenericOp([op.result.type], inputs, [init], maps, iterators).operation
@@ -283,7 +264,7 @@ class _Choice(NamedTuple):
     below: ir.Value
 
 
-def relus_to_maxima(module: ir.Module) -> Matched:
+def relus_to_maxima(module: ir.Module) -> int:
     """Write each ReLU and leaky ReLU inside a linalg.generic as arith.maximumf.
 
     With P one of `x > 0`, `x >= 0`, in the ordered or the unordered sense:
@@ -297,72 +278,49 @@ def relus_to_maxima(module: ir.Module) -> Matched:
     a NaN, where maximumf gives NaN, so it is left alone. The last form gives 0.0 for -0.0, where the maximum is -0.0;
     these compare equal. A slope of 0 would turn infinity into NaN; 2**-14 is the smallest normal f16.
     """
-    sums = _leaky_sums(module)
-    selections = _selections(module)
-    return Matched(sums + selections, Counter(selections.left_alone).elements())
-
-
-def _leaky_sums(module: ir.Module) -> int:
-    """select(P, x, 0) + slope * select(P, 0, x), before its first half counts as a ReLU."""
     matched = 0
-    for op in _inside_generics(module, "arith.addf"):
-        first, second = op.operands
-        found = _leaky_sum(first, second) or _leaky_sum(second, first)
-        if found is not None:
-            x, slope = found
-            with ir.InsertionPoint(op), op.location:
-                _replace_by_maximum(op, x, arith.MulFOp(x, slope).result)
-            matched += 1
+    # A sum is looked at before its first half counts as a ReLU.
+    for name, find_pair in (("arith.addf", _maximum_in_sum), ("arith.select", _maximum_in_selection)):
+        for op in find(module, name):
+            if op.parent.name == "linalg.generic":
+                with ir.InsertionPoint(op), op.location:
+                    pair = find_pair(op)
+                    if pair is not None:
+                        replace(op, arith.MaximumFOp(*pair).result)
+                        matched += 1
     return matched
 
 
-def _selections(module: ir.Module) -> Matched:
-    """select(P, x, 0) and select(P, x, slope * x)."""
-    matched, left_alone = 0, []
-    for op in _inside_generics(module, "arith.select"):
-        choice = _choice(op)
-        if choice is None or choice.above != choice.x:
+def _maximum_in_sum(op: ir.Operation) -> tuple[ir.Value, ir.Value] | None:
+    """The two of which select(P, x, 0) + slope * select(P, 0, x) is the maximum; the product is made."""
+    for positive, negative in _both_ways(op):
+        above, product = _choice(producer(positive)), producer(negative)
+        if above is None or above.above != above.x or not is_positive_zero(above.below):
             continue
-        is_relu = choice.predicate == _UGT and is_positive_zero(choice.below)
-        product = producer(choice.below)
-        pairs = _both_ways(product) if product is not None and product.name == "arith.mulf" else ()
-        factors = [other for factor, other in pairs if factor == choice.x]
-        if is_relu or any(map(_is_slope, factors)):
-            with ir.InsertionPoint(op), op.location:
-                _replace_by_maximum(op, choice.x, choice.below)
-            matched += 1
-        elif is_positive_zero(choice.below):
-            left_alone.append("ReLUs that a maximum differs from for a NaN or for -0.0")
-        elif factors:
-            left_alone.append("ReLUs with a slope that is no constant between 2**-14 and 1")
-    return Matched(matched, left_alone)
-
-
-def _inside_generics(module: ir.Module, name: str) -> list[ir.Operation]:
-    return [op for op in find(module, name) if op.parent.name == "linalg.generic"]
-
-
-def _replace_by_maximum(op: ir.Operation, x: ir.Value, other: ir.Value) -> None:
-    replace(op, arith.MaximumFOp(x, other).result)
-
-
-def _leaky_sum(positive: ir.Value, negative: ir.Value) -> tuple[ir.Value, ir.Value] | None:
-    """What a leaky ReLU that adds one part for x above 0 and a scaled one for x below is of: x and the slope."""
-    above, product = _choice(producer(positive)), producer(negative)
-    if above is None or above.above != above.x or not is_positive_zero(above.below):
-        return None
-    if product is None or product.name != "arith.mulf":
-        return None
-    for value, slope in _both_ways(product):
-        below = _choice(producer(value))
-        if (
-            below is not None
-            and (below.x, below.predicate, below.below) == (above.x, above.predicate, above.x)
-            and is_positive_zero(below.above)
-            and _is_slope(slope)
-        ):
-            return above.x, slope
+        if product is None or product.name != "arith.mulf":
+            continue
+        for value, slope in _both_ways(product):
+            below = _choice(producer(value))
+            if (
+                below is not None
+                and (below.x, below.predicate, below.below) == (above.x, above.predicate, above.x)
+                and is_positive_zero(below.above)
+                and _is_slope(slope)
+            ):
+                return above.x, arith.MulFOp(above.x, slope).result
     return None
+
+
+def _maximum_in_selection(op: ir.Operation) -> tuple[ir.Value, ir.Value] | None:
+    """The two of which select(P, x, 0) or select(P, x, slope * x) is the maximum."""
+    choice = _choice(op)
+    if choice is None or choice.above != choice.x:
+        return None
+    product = producer(choice.below)
+    pairs = _both_ways(product) if product is not None and product.name == "arith.mulf" else ()
+    is_leaky = any(factor == choice.x and _is_slope(other) for factor, other in pairs)
+    is_relu = choice.predicate == _UGT and is_positive_zero(choice.below)
+    return (choice.x, choice.below) if is_relu or is_leaky else None
 
 
 def _choice(op: ir.Operation | None) -> _Choice | None:

@@ -1,54 +1,23 @@
-"""What rewrites share: what they return, and finding, reading, replacing and tidying operations, loops and constants.
+"""What rewrites share: finding, reading, replacing and tidying operations; their loops; transposed constants.
 
 It runs under a toolchain's own Python, as all of this package does: the standard library, numpy and iree.compiler only.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re
-from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from iree.compiler import ir
 from iree.compiler.dialects import arith, linalg, tensor
-from numpy.typing import NDArray
-
-
-class Matched(int):
-    """A number of places that a rewrite matched.
-
-    The harness asks any number that a rewrite returns for `left_alone`, so a package need not use this class.
-    """
-
-    # How many places were not matched, by what they are: `{"convolutions with dynamic sizes": 53}`. The first word is
-    # the plural of a noun.
-    left_alone: dict[str, int]
-
-    def __new__(cls, places: int, left_alone: Iterable[str] = ()) -> Matched:
-        """Count the places that were left alone."""
-        matched = super().__new__(cls, places)
-        matched.left_alone = dict(Counter(left_alone))
-        return matched
-
 
 FUNCTIONS = ("util.func", "func.func")
 # Without effects, and often of no use to anyone after a rewrite.
-_TIDIED = frozenset(
-    {
-        "arith.cmpf",
-        "arith.constant",
-        "arith.extf",
-        "arith.mulf",
-        "arith.select",
-        "arith.truncf",
-        "linalg.fill",
-        "tensor.empty",
-    }
+_TIDIED = (
+    *("arith.cmpf", "arith.constant", "arith.extf", "arith.mulf", "arith.select", "arith.truncf"),
+    *("linalg.fill", "tensor.empty"),
 )
 _INHERENT = frozenset({"cast", "indexing_maps", "iterator_types", "operandSegmentSizes"})
 
@@ -69,6 +38,13 @@ def find(module: ir.Module, *names: str) -> list[ir.Operation]:
 def producer(value: ir.Value) -> ir.Operation | None:
     """The operation that gives a value; None for a block's argument."""
     return value.owner.operation if isinstance(value, ir.OpResult) else None
+
+
+def holders_of(op: ir.Operation) -> Iterator[ir.Operation]:
+    """The operations in whose regions an operation stands, the innermost first."""
+    while (parent := op.parent) is not None:
+        op = parent.operation
+        yield op
 
 
 def produced_by(value: ir.Value, *names: str) -> bool:
@@ -179,9 +155,6 @@ def _producers(op: ir.Operation) -> set[ir.Operation]:
     return {source for operand in op.operands if (source := producer(operand)) is not None}
 
 
-# ---------------------------------------------------------------------------------------------------------------- loops
-
-
 @dataclass(frozen=True, kw_only=True)
 class Loops:
     """The implicit loops of a linalg operation, outermost first."""
@@ -230,9 +203,6 @@ def structured_ops(module: ir.Module) -> list[tuple[ir.Operation, Loops]]:
     return found
 
 
-# ----------------------------------------------------------------------------------- transpositions, constant tensors
-
-
 def permuted_type(old: ir.RankedTensorType, permutation: Sequence[int]) -> ir.RankedTensorType:
     """The type of a transposed tensor of known extents."""
     return ir.RankedTensorType.get([old.shape[dimension] for dimension in permutation], old.element_type)
@@ -248,65 +218,33 @@ def transpose(value: ir.Value, permutation: Sequence[int]) -> ir.Value:
     return linalg.transpose(value, outs=[empty_permuted(value.type, permutation)], permutation=permutation).results[0]
 
 
-_RESOURCE = re.compile(r'dense_resource<(?:"(?P<quoted>[^"]*)"|(?P<bare>[^>]*))>')
-# A resource's blob as printed: its alignment as four bytes, then its values.
-_BLOB = re.compile(r': "0x[0-9A-Fa-f]{8}(?P<values>[0-9A-Fa-f]+)"')
-_DENSE = re.compile(r"dense<(?P<values>.*)> : ", re.DOTALL)
+_HEX = re.compile(r'"0x(?P<digits>[0-9A-Fa-f]+)"')
+_ALIGNMENT_BYTES = 4  # in front of a resource's values
 
 
 def transposed(value: ir.Attribute, permutation: Sequence[int], result: ir.RankedTensorType) -> ir.Attribute | None:
-    """A constant tensor with its dimensions permuted."""
-    if 0 in value.type.shape:
-        return None
-    if isinstance(value, ir.DenseElementsAttr):
-        if value.is_splat:
-            return ir.DenseElementsAttr.get_splat(result, value.get_splat_value())
-        return _transposed_dense(value, permutation, result)
-    resource = _RESOURCE.match(str(value))
-    if resource is None:
-        return None
-    # A module of this constant alone, as text: the one way to a resource's values that the bindings have.
+    """A constant tensor with its dimensions permuted; None where its elements cannot be got at."""
+    is_dense = isinstance(value, ir.DenseElementsAttr)
+    if is_dense and value.is_splat:
+        return ir.DenseElementsAttr.get_splat(result, value.get_splat_value())
+    # A module of this constant alone, as text: the one way to a resource's values, and to those of bf16.
     with ir.Location.unknown(value.context):
         module = ir.Module.create()
         with ir.InsertionPoint(module.body):
             arith.ConstantOp(value.type, value)
-    blob = _BLOB.search(str(module.operation.get_asm()))
-    elements = None if blob is None else _elements(bytes.fromhex(blob["values"]), value.type)
-    if elements is None:
-        return None
-    name = f"{resource['quoted'] or resource['bare']}_transposed"
-    return ir.DenseResourceElementsAttr.get_from_buffer(
-        _permuted(elements, permutation), name, result, alignment=elements.itemsize
-    )
-
-
-def _transposed_dense(
-    value: ir.DenseElementsAttr, permutation: Sequence[int], result: ir.RankedTensorType
-) -> ir.Attribute | None:
-    match = _DENSE.match(str(value))
-    if match is None:
-        return None
-    text = match["values"]
-    if text.startswith('"0x'):  # how many elements are printed
-        elements = _elements(bytes.fromhex(text[3:-1]), value.type)
-        if elements is None:
-            return None
-        new = f'"0x{_permuted(elements, permutation).tobytes().hex()}"'
-    else:
+    written = _HEX.search(str(module.operation.get_asm()))
+    if written is None and is_dense and 0 not in value.type.shape:
+        text = str(value).removeprefix("dense<").removesuffix(f"> : {value.type}")
         numbers = np.array(re.findall(r"[^\[\],\s]+", text), dtype=object).reshape(value.type.shape)
         new = json.dumps(numbers.transpose(permutation).tolist()).replace('"', "")
-    return ir.Attribute.parse(f"dense<{new}> : {result}")
-
-
-def _elements(values: bytes, type_: ir.RankedTensorType) -> NDArray[Any] | None:
-    """The elements as opaque bytes in the tensor's shape; None where they are packed in another way."""
-    size = -(-int(type_.element_type.width) // 8)
-    if len(values) != size * math.prod(type_.shape):
-        return None
-    elements: NDArray[Any] = np.frombuffer(values, dtype=f"V{size}").reshape(type_.shape)
-    return elements
-
-
-def _permuted(elements: NDArray[Any], permutation: Sequence[int]) -> NDArray[np.uint8]:
-    """The elements' bytes in the new order."""
-    return np.frombuffer(elements.transpose(permutation).tobytes(), dtype=np.uint8)
+        return ir.Attribute.parse(f"dense<{new}> : {result}")
+    data = b"" if written is None else bytes.fromhex(written["digits"])[0 if is_dense else _ALIGNMENT_BYTES :]
+    size = -(-int(value.type.element_type.width) // 8)
+    if not data or len(data) != size * math.prod(value.type.shape):
+        return None  # elements share bytes, or were left out
+    moved = np.frombuffer(data, dtype=f"V{size}").reshape(value.type.shape).transpose(permutation).tobytes()
+    if is_dense:
+        return ir.Attribute.parse(f'dense<"0x{moved.hex()}"> : {result}')
+    name = str(value).removeprefix("dense_resource<").removesuffix(f"> : {value.type}").strip('"')
+    array = np.frombuffer(moved, dtype=np.uint8)
+    return ir.DenseResourceElementsAttr.get_from_buffer(array, f"{name}_transposed", result, alignment=size)

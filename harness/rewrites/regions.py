@@ -25,9 +25,8 @@ from collections.abc import Sequence
 from iree.compiler import ir
 
 from harness.rewrites.operations import (
-    Loops,
-    Matched,
     find,
+    holders_of,
     is_parallel,
     loops_of,
     only_yields,
@@ -43,53 +42,28 @@ _STARTS = frozenset({*_INITS, "tensor.empty"})
 CONVOLUTION = "linalg.conv_2d_nhwc_hwcf"
 DEPTHWISE = "linalg.depthwise_conv_2d_nhwc_hwc"
 POOLINGS = ("linalg.pooling_nhwc_max", "linalg.pooling_nhwc_sum")
-# IREE 3.13 does not compile isolated depthwise ones with the channels first, and other such convolutions get slower.
-_CHANNELS_FIRST = (
-    "linalg.conv_2d_nchw_fchw",
-    "linalg.depthwise_conv_2d_nchw_chw",
-    "linalg.pooling_nchw_max",
-    "linalg.pooling_nchw_sum",
-)
 
 
 def in_region(op: ir.Operation) -> bool:
     """Whether an operation stands in a dispatch region already."""
-    parent = op.parent
-    while parent is not None:
-        if parent.name.startswith("flow.dispatch."):
-            return True
-        parent = parent.parent
-    return False
+    return any(holder.name.startswith("flow.dispatch.") for holder in holders_of(op))
 
 
-def isolate_convolutions(module: ir.Module, *, depthwise: bool = False, pooling: bool = True) -> Matched:
-    """Put channels-last convolutions of one image into dispatch regions, with inits and what follows pointwise."""
-    names = {CONVOLUTION, *([DEPTHWISE] if depthwise else []), *(POOLINGS if pooling else []), *_CHANNELS_FIRST}
-    matched, left_alone = 0, []
+def isolate_convolutions(module: ir.Module, *, depthwise: bool = False, pooling: bool = True) -> int:
+    """Put channels-last convolutions of one image into dispatch regions, with inits and what follows pointwise.
+
+    IREE keeps those of several images as they are, and makes matmuls of those of one point. IREE 3.13 does not compile
+    isolated depthwise ones with the channels first, and other such convolutions get slower.
+    """
+    names = {CONVOLUTION, *([DEPTHWISE] if depthwise else []), *(POOLINGS if pooling else [])}
+    matched = 0
     for op, loops in structured_ops(module):
-        if op.name not in names or in_region(op):
-            continue
-        obstacle = _obstacle(op, loops)
-        if obstacle:
-            left_alone.append(obstacle)
-        else:
+        is_of_point = op.name == CONVOLUTION and loops.ranges[4:6] == (1, 1)
+        is_static_of_one_image = min(loops.ranges) > 0 and loops.ranges[0] == 1
+        if op.name in names and is_static_of_one_image and not is_of_point and not in_region(op):
             isolate(op)
             matched += 1
-    return Matched(matched, left_alone)
-
-
-def _obstacle(op: ir.Operation, loops: Loops) -> str:
-    """Why an operation has no use for a region; "" where it has."""
-    noun = "poolings" if "pooling" in op.name else "convolutions"
-    if op.name in _CHANNELS_FIRST:
-        return f"{noun} with the channels first"
-    if min(loops.ranges) < 1:
-        return f"{noun} with dynamic sizes"
-    if loops.ranges[0] > 1:
-        return f"{noun} of several images, which IREE keeps as they are"
-    if op.name == CONVOLUTION and loops.ranges[4:6] == (1, 1):
-        return "convolutions of one point, which IREE makes matmuls of"
-    return ""
+    return matched
 
 
 def isolate(op: ir.Operation) -> ir.Operation:
@@ -232,15 +206,8 @@ def _can_store(insertion: ir.Operation) -> bool:
 
 
 def _readers_inside(region: ir.Operation, value: ir.Value) -> list[ir.Operation]:
-    """The operations in a region that have a value as an operand."""
-    readers = []
-    for use in value.uses:
-        holder = reader = use.owner.operation
-        while holder is not None and holder != region:
-            holder = holder.parent
-        if holder is not None:
-            readers.append(reader)
-    return readers
+    readers = [use.owner.operation for use in value.uses]
+    return [reader for reader in readers if any(holder == region for holder in holders_of(reader))]
 
 
 def _is_apart(reader: ir.Operation, insertion: ir.Operation) -> bool:
@@ -254,7 +221,6 @@ def _is_apart(reader: ir.Operation, insertion: ir.Operation) -> bool:
 
 
 def _extents(op: ir.Operation) -> list[range]:
-    """What a slice covers in each dimension of the larger tensor."""
     offsets, sizes = op.attributes["static_offsets"], op.attributes["static_sizes"]
     return [range(offset, offset + size) for offset, size in zip(offsets, sizes, strict=True)]
 

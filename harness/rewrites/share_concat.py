@@ -11,25 +11,21 @@ concatenation is a slice of the buffer as far as it is filled.
     %cat1 = tensor.extract_slice %2[0, 0, 0, 0] [1, 96, 90, 62] ...
     %3 = tensor.insert_slice %x2 into %2[0, 96, 0, 0] ...
 
-Left alone are dynamic shapes, elements smaller than a byte, and what stands in the body of a loop or a branch.
-
 A slice is taken where it is read, of the newest state of the buffer at that place. So no older state is read after an
 insertion, which is what lets the compiler insert in place; and an insertion never waits for a part that comes later.
 
 A concatenation is a `tensor.concat`, or a chain of `tensor.insert_slice` along one dimension that overwrites all of
-what it started from. One that is a part of another along the same dimension is replaced by its own parts there.
+what it started from. One that is a part of another along the same dimension is replaced by its own parts there. Left
+alone are dynamic shapes, elements smaller than a byte, and what stands in the body of a loop or a branch.
 
-A family is a larger concatenation, the host, with every other one that is a run of its parts. Where several choices
-exist the choice is greedy: the host is the concatenation of most parts (of two, the earlier in the program), and it
-takes all that it can; what remains is looked at in the same way.
+A family is a larger concatenation, the host, with every other one that is a run of its parts. The host is the
+concatenation of most parts (of two, the earlier in the program), and it takes all that it can; what remains is looked
+at in the same way.
 
-The buffer may have a frame: constant padding that the readers of the concatenations would add one by one. A convolution
-with zero padding reads `tensor.pad` of its input, which costs a fill and a copy of the whole input. Where most readers
-of a family's concatenations pad them alike, and not along the axis of the concatenation, the shared buffer is made with
-that padding around it: filled once, and then a padded concatenation is a slice of it too.
+The buffer may have a frame. A convolution with zero padding reads `tensor.pad` of its input, which costs a fill and a
+copy of the whole input. Where most readers of a family's concatenations pad them alike, and not along the axis of the
+concatenation, the buffer is made with that padding around it: filled once, and a padded concatenation is a slice too.
 """
-
-from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -39,7 +35,7 @@ from typing import NamedTuple
 from iree.compiler import ir
 from iree.compiler.dialects import arith, linalg, tensor
 
-from harness.rewrites.operations import FUNCTIONS, Matched, body_of, depends, find, producer
+from harness.rewrites.operations import FUNCTIONS, depends, holders_of, operations_of, producer
 
 # A buffer without a frame opens at most so many operations before it is first read, a convolution with all that comes
 # with it. Parts that exist by then are copied in earlier, and the compiler then packs the memory of ESRGAN's block
@@ -47,22 +43,19 @@ from harness.rewrites.operations import FUNCTIONS, Matched, body_of, depends, fi
 _LEAD = 32
 
 
-def share_concat(module: ir.Module, *, padding: bool = True) -> Matched:
+def share_concat(module: ir.Module, *, padding: bool = True) -> int:
     """Let concatenations share buffers where one is a contiguous run of a larger one's parts."""
-    shared, left_alone = 0, [f"concatenations {obstacle}" for obstacle in obstacles(module)]
+    shared = 0
     for function in module.body.operations:
         if function.operation.name in FUNCTIONS:
             for block in function.regions[0].blocks:
                 buffers: list[_Buffer] = []
-                alone = len(find_concats(block))
                 while (family := find_family(block)) is not None:
                     buffer = _Buffer(block, family, padding=padding)
                     buffer.write(buffers)
                     buffers.append(buffer)
                     shared += len(family.members) - 1
-                    alone -= len(family.members)
-                left_alone += ["concatenations with no other to share with"] * alone
-    return Matched(shared, left_alone)
+    return shared
 
 
 class _Piece(NamedTuple):
@@ -86,7 +79,7 @@ class _Read(NamedTuple):
 class _Buffer:
     """The shared buffer of a family: what is inserted and read where, and then its value at each moment."""
 
-    def __init__(self, block: ir.Block, family: Family, *, padding: bool) -> None:
+    def __init__(self, block: ir.Block, family: "Family", *, padding: bool) -> None:
         host = family.host
         self.order, self.axis, self.shape = Order(block), host.axis, list(host.result.type.shape)
         joining = _find_joining(family, self.order)
@@ -115,7 +108,7 @@ class _Buffer:
         for piece in pieces:
             for use in piece.value.uses:
                 user = use.owner.operation
-                if read_frame(user) == self.frame and self.order.holds(user):
+                if read_frame(user) == self.frame and self.order.find(user) is not None:
                     pads.setdefault(user, piece)
         return pads
 
@@ -133,10 +126,11 @@ class _Buffer:
         first_read = self.reads[0].position if self.reads else 0
         opening = first_read - (_LEAD if self.frame.value is None else 0)
         for part in parts:
-            computed = self.order.of_definition(part.value)
+            source = producer(part.value)
+            computed = None if source is None else self.order.find(source)
             yield max(opening, 0 if computed is None else computed + 1), part
 
-    def write(self, earlier: Sequence[_Buffer]) -> None:
+    def write(self, earlier: Sequence["_Buffer"]) -> None:
         """Replace the family's concatenations by slices of the buffer."""
         slices: dict[tuple[int, int, int, bool], ir.Value] = {}
         operations, waiting = self.order.operations, list(self.insertions)
@@ -156,8 +150,7 @@ class _Buffer:
         for operation in self.gone:
             operation.erase()
 
-    def _start(self, earlier: Sequence[_Buffer]) -> ir.Value:
-        """The buffer before anything of the family is in it: one from an earlier family, or a new one."""
+    def _start(self, earlier: Sequence["_Buffer"]) -> ir.Value:
         free = self._find_free(earlier)
         if free is not None:
             return free
@@ -181,12 +174,12 @@ class _Buffer:
         offsets[self.axis], sizes[self.axis] = piece.offset, piece.size
         return offsets, sizes, [1] * len(sizes)
 
-    def _find_free(self, earlier: Sequence[_Buffer]) -> ir.Value | None:
-        """The last state of a buffer that this family can go on with; None where there is none.
+    def _find_free(self, earlier: Sequence["_Buffer"]) -> ir.Value | None:
+        """The last state of a buffer that this family can go on with.
 
         In a chain of dense blocks, each block's input depends on what was read last from the buffer of the block
-        before. Taking that buffer over saves filling the frame again, and above all it saves memory: a fill depends on
-        nothing, so the compiler runs it early, while the buffer before is still in use.
+        before. Taking that buffer over saves memory: a fill depends on nothing, so the compiler runs it early, while
+        the buffer before is still in use.
         """
         if self.frame.value is None:
             return None  # nothing to gain
@@ -197,7 +190,14 @@ class _Buffer:
             uses = ((use.owner.operation.name, use.operand_number) for use in last.uses)
             is_taken = ("tensor.insert_slice", 1) in uses
             if buffer.frame == self.frame and last.type == self.type and not is_taken:
-                readers = sorted(_find_readers(buffer, self.order))
+                slices = [
+                    use.owner.operation.result
+                    for state in buffer.states
+                    for use in state.uses
+                    if use.owner.operation.name == "tensor.extract_slice"
+                ]
+                uses_of_all = (use for value in (*buffer.states, *slices) for use in value.uses)
+                readers = sorted({self.order.of_user(use.owner.operation) for use in uses_of_all})
                 sources = [self.order.operations[position] for position in readers]
                 if sources and readers[-1] < opening and any(depends(part, sources, sources[0]) for part in first):
                     return last
@@ -208,7 +208,7 @@ def _position(item: _Read | tuple[int, _Piece]) -> int:
     return item[0]
 
 
-def _find_joining(family: Family, order: Order) -> list[ir.Operation]:
+def _find_joining(family: "Family", order: "Order") -> list[ir.Operation]:
     """What computes nothing but the family's concatenations, each before what it uses."""
     ends = {concat.operations[0] for concat, _ in family.members}
     chains = {operation for concat, _ in family.members for operation in concat.operations}
@@ -217,18 +217,6 @@ def _find_joining(family: Family, order: Order) -> list[ir.Operation]:
         if operation in ends or all(use.owner.operation in joining for use in operation.result.uses):
             joining[operation] = None
     return list(joining)
-
-
-def _find_readers(buffer: _Buffer, order: Order) -> set[int]:
-    """The positions of the operations that read a buffer or a slice of it."""
-    values = list(buffer.states)
-    values += [
-        use.owner.operation.result
-        for state in buffer.states
-        for use in state.uses
-        if use.owner.operation.name == "tensor.extract_slice"
-    ]
-    return {order.of_user(use.owner.operation) for value in values for use in value.uses}
 
 
 # A concatenation of concatenations is taken apart up to here: ten doublings would make a thousand parts of two.
@@ -278,8 +266,7 @@ def find_concats(block: ir.Block) -> list[Concat]:
     """The concatenations of a block in the program's order."""
     found: dict[ir.Value, Concat] = {}
     for view in block.operations:
-        read = {"tensor.concat": _read_tensor_concat, "tensor.insert_slice": _read_chain}.get(view.operation.name)
-        concat = read(view.operation) if read is not None else None
+        concat = _read_concat(view.operation) or _read_chain(view.operation)
         if concat is not None:
             parts: list[ir.Value] = []
             for part in concat.parts:
@@ -289,35 +276,18 @@ def find_concats(block: ir.Block) -> list[Concat]:
     return list(found.values())
 
 
-def obstacles(module: ir.Module) -> list[str]:
-    """Why each `tensor.concat` that is not looked at is not, as what follows `concatenations`."""
-    found = ((op, _obstacle(op)) for op in find(module, "tensor.concat"))
-    return [obstacle for _, obstacle in found if obstacle]
-
-
-def _obstacle(concat: ir.Operation) -> str:
-    kinds = [value.type for value in (*concat.operands, concat.results[0])]
-    if not all(isinstance(kind, ir.RankedTensorType) and kind.has_static_shape for kind in kinds):
-        return "with dynamic sizes"
-    if concat.parent.name not in FUNCTIONS:
-        return "in loops or branches"
-    if _read_tensor_concat(concat) is None:
-        return "of one tensor, of empty ones, with encodings or of elements smaller than a byte"
-    return ""
-
-
 def _find_run(parts: Sequence[ir.Value], whole: Sequence[ir.Value]) -> int | None:
     """Where `parts` first stands in `whole` without a gap."""
     starts = range(len(whole) - len(parts) + 1)
     return next((start for start in starts if whole[start : start + len(parts)] == parts), None)
 
 
-def _read_tensor_concat(operation: ir.Operation) -> Concat | None:
+def _read_concat(operation: ir.Operation) -> Concat | None:
     parts = tuple(operation.operands)
-    if len(parts) < 2 or not all(_is_plain(value) for value in (operation.result, *parts)):
+    is_plain = operation.name == "tensor.concat" and all(_is_plain(value) for value in (operation.result, *parts))
+    if not is_plain or len(parts) < 2:
         return None
-    axis = operation.attributes["dim"].value
-    return Concat(operation.result, axis, parts, (operation,))
+    return Concat(operation.result, operation.attributes["dim"].value, parts, (operation,))
 
 
 def _read_chain(last: ir.Operation) -> Concat | None:
@@ -371,9 +341,6 @@ def _is_plain(value: ir.Value) -> bool:
     return 0 not in kind.shape and bits % 8 == 0
 
 
-# ---------------------------------------------------------------------------------------------------------------- frame
-
-
 class Frame(NamedTuple):
     """Constant padding."""
 
@@ -407,7 +374,7 @@ def read_frame(operation: ir.Operation) -> Frame | None:
     """The padding that an operation adds; None where it is no tensor.pad, or not a static one by a constant."""
     if operation.name != "tensor.pad" or len(operation.operands) > 1 or "nofold" in operation.attributes:
         return None
-    *_, end = body_of(operation).operations
+    *_, end = operations_of(operation)
     constant = producer(end.operands[0])
     if constant is None or constant.name != "arith.constant":
         return None
@@ -415,9 +382,6 @@ def read_frame(operation: ir.Operation) -> Frame | None:
     if min(low + high) < 0 or not any(low + high):
         return None
     return Frame(low, high, constant.attributes["value"])
-
-
-# ---------------------------------------------------------------------------------------------------------------- order
 
 
 class Order:
@@ -428,24 +392,12 @@ class Order:
         self.operations = [view.operation for view in block.operations]
         self._positions = {operation: position for position, operation in enumerate(self.operations)}
 
+    def find(self, operation: ir.Operation) -> int | None:
+        """The position of an operation, or of the one that holds it; None where it is in no region of the block."""
+        places = (self._positions.get(holder) for holder in (operation, *holders_of(operation)))
+        return next((place for place in places if place is not None), None)
+
     def of_user(self, user: ir.Operation) -> int:
-        """The position of an operation, or of the one that holds it; the terminator's where it is in a later block."""
-        position = self._find(user)
+        """The position of an operation that reads; the terminator's where it is in a later block."""
+        position = self.find(user)
         return len(self.operations) - 1 if position is None else position
-
-    def holds(self, user: ir.Operation) -> bool:
-        """Whether an operation is in the block, or in a region of one that is."""
-        return self._find(user) is not None
-
-    def of_definition(self, value: ir.Value) -> int | None:
-        """The position of the operation that computes a value; None for one from before the block."""
-        return None if isinstance(value.owner, ir.Block) else self._positions.get(value.owner.operation)
-
-    def _find(self, user: ir.Operation) -> int | None:
-        holder = user
-        while holder is not None:
-            position = self._positions.get(holder.operation)
-            if position is not None:
-                return position
-            holder = holder.operation.parent
-        return None

@@ -18,16 +18,14 @@ So `name_convolutions` first gives such generics their names.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from iree.compiler import ir
 from iree.compiler.dialects import linalg
 
-from harness.rewrites.host import host_vector_unit, target_vector_unit
-from harness.rewrites.operations import Loops, Matched, body_of, find, operations_of, structured_ops, transpose
+from harness.rewrites.operations import Loops, body_of, find, operations_of, structured_ops, transpose
 from harness.rewrites.regions import in_region, isolate
-from harness.rewrites.tuned_configuration import compilation_info, matches, tiles_of
+from harness.rewrites.targets import compilation_info, host_vector_unit, matches, target_vector_unit, tiles_of
 
 ATTRIBUTE = "compilation_info"
 Entry = Mapping[str, Any]
@@ -107,13 +105,12 @@ def count_channelled(module: ir.Module) -> int:
 OF_ROWS = {(64, 32): False, (32, 16): True}
 
 
-@dataclass(frozen=True, kw_only=True)
-class RegisterTile:
+class RegisterTile(NamedTuple):
     """Columns of the image, or rows, by output channels."""
 
+    rows: int
     columns: int
     channels: int
-    rows: int = 1
 
 
 def register_tile(width: int, channels: int, *, lanes: int, registers: int, height: int = 1) -> RegisterTile | None:
@@ -129,8 +126,8 @@ def register_tile(width: int, channels: int, *, lanes: int, registers: int, heig
     if not tiles:
         return None
     *_, of_rows, pixels, vectors = min(tiles)
-    columns, rows = (1, pixels) if of_rows else (pixels, 1)
-    return RegisterTile(columns=columns, rows=rows, channels=vectors * lanes)
+    rows, columns = (pixels, 1) if of_rows else (1, pixels)
+    return RegisterTile(rows, columns, vectors * lanes)
 
 
 def _fits(pixels: int, vectors: int, registers: int) -> bool:
@@ -178,16 +175,9 @@ def configure(ranges: Sequence[int], *, lanes: int, registers: int, of_rows: boo
     }
 
 
-def _obstacle(ranges: Sequence[int]) -> str:
-    """Why `configure` gives none, as what follows `convolutions`."""
-    if min(ranges) < 1:
-        return "with dynamic sizes"
-    return "of one point, which IREE makes matmuls of" if tuple(ranges[4:6]) == (1, 1) else "that no tile fits"
-
-
 def tune_convolutions(
     module: ir.Module, *, vector_bytes: int = 0, registers: int = 0, target: Mapping[str, str] | None = None
-) -> Matched:
+) -> int:
     """Put derived lowering configurations on all linalg.conv_2d_nhwc_hwcf whose shapes are known."""
     unit = host_vector_unit() if target is None else target_vector_unit(target)
     vector_bytes, registers = vector_bytes or unit.vector_bytes, registers or unit.registers
@@ -197,23 +187,15 @@ def tune_convolutions(
     if of_rows is None:
         print(f"Tiles for {registers} registers of {vector_bytes} bytes come from a rule that was not measured on any.")
     entries: list[dict[str, Any]] = []
-    left_alone: list[str] = []
     for op, loops in structured_ops(module):
-        if op.name != CONVOLUTION:
-            continue
-        bits = getattr(op.result.type.element_type, "width", 0)  # a complex type has none
-        if not bits:
+        bits = getattr(op.result.type.element_type, "width", 0) if op.name == CONVOLUTION else 0
+        if not bits:  # a complex type has none
             continue
         lanes = vector_bytes * 8 // bits
         entry = configure(loops.ranges, lanes=lanes, registers=registers, of_rows=bool(of_rows))
-        if entry is None:
-            left_alone.append(f"convolutions {_obstacle(loops.ranges)}")
-        elif entry not in entries:
+        if entry is not None and entry not in entries:
             entries.append(entry)
-    return Matched(tune(module, configurations=entries), left_alone)
-
-
-# ---------------------------------------------------------------------------------------------------------------- forms
+    return tune(module, configurations=entries)
 
 
 # By the layouts of the image and of the result: the named operation, and the layout of its filter. A letter an axis:
@@ -304,7 +286,6 @@ def _layout(indexing: ir.AffineMap, letters: Mapping[int, str]) -> str:
 
 
 def _loops(expression: ir.AffineExpr) -> list[int]:
-    """The loops that an index is computed from."""
     if isinstance(expression, ir.AffineDimExpr):
         return [int(expression.position)]
     if isinstance(expression, ir.AffineBinaryExpr):
@@ -313,7 +294,6 @@ def _loops(expression: ir.AffineExpr) -> list[int]:
 
 
 def _multiplies_and_adds(op: ir.Operation) -> bool:
-    """Whether a generic's body is out + a * b, in whichever order."""
     operations = operations_of(op)
     if [operation.name for operation in operations] != ["arith.mulf", "arith.addf", "linalg.yield"]:
         return False

@@ -178,8 +178,6 @@ def _isolated(session: TuneSession, found: ChangeSearch) -> Form:
             continue
         if isolated.code != form.code:
             return replace(isolated, changes=(*form.changes, _ISOLATE), log_ratio=form.log_ratio)
-        if not any(effect.matched or effect.left_alone for effect in isolated.module.build.effects):
-            break  # no form of a program without convolutions has any
     return found.best
 
 

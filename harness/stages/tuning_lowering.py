@@ -21,7 +21,7 @@ from harness.explain.isolated_timing import as_loadable, own_flags
 from harness.explain.profile import can_profile, profile_module, time_module
 from harness.files import file_sha256
 from harness.records.tuning import Tried, TunedDispatch
-from harness.rewrites.host import VectorUnit
+from harness.rewrites.targets import VectorUnit
 from harness.stages.options import RunOptions
 from harness.stages.tune_session import Form, Racer, TuneSession, digest
 from harness.stages.tuning_changes import TAKEN_BY_ONE, of_race

@@ -24,8 +24,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from harness.explain.decisions import inside, split
-from harness.rewrites.host import VectorUnit
-from harness.rewrites.tuned_configuration import LEVELS, compilation_info
+from harness.rewrites.targets import LEVELS, VectorUnit, compilation_info
 
 LoopKind = Literal["parallel", "reduction"]
 
@@ -51,7 +50,7 @@ class Root:
     # transform.iree.match.cast_compatible_dag_from_root takes it
     matcher: str
     pipeline: str  # The compiler's own choice: `ConvTileAndDecomposeExpert`
-    # The compiler's own tile sizes by level, as `harness.rewrites.tuned_configuration.LEVELS` names them
+    # The compiler's own tile sizes by level, as `harness.rewrites.targets.LEVELS` names them
     tiles: dict[str, tuple[int, ...]]
 
 
@@ -130,7 +129,7 @@ _STRIP = 4096
 class Configuration:
     """How a dispatch is lowered."""
 
-    pipeline: str  # One of harness.rewrites.tuned_configuration.PIPELINES
+    pipeline: str  # One of harness.rewrites.targets.PIPELINES
     tiles: Mapping[str, Sizes]  # By level, a tile size a loop; 0 leaves a loop whole there
 
     @property

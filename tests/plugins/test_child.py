@@ -71,14 +71,8 @@ OPTIONS = {"width": 8, "deep": True, "sizes": [1, 2], "name": 'a\n"b" | `c`', "n
     [
         ("times", {"factor": 2.0}, {"matched": 1, "changed": True}),
         ("nothing", {}, {"matched": 0, "changed": False}),
-        (
-            "says_what_it_left_alone",
-            {},
-            {"matched": 0, "changed": False, "left_alone": {"loops of no length": 53, "x" * 100: 1}},
-        ),
         ("returns_numpys_integer", {}, {"matched": 1, "changed": True}),
         ("prints", {}, {"matched": 1, "changed": True}),
-        ("says_what_it_left_alone_wrongly", {}, "returned 'many', and not how many places it matched"),
         ("returns_none", {}, "returned None, and not how many places it matched"),
         ("returns_true", {}, "returned True, and not how many places it matched"),
         ("returns_negative", {}, "returned -1, and not how many places it matched"),
@@ -90,7 +84,7 @@ OPTIONS = {"width": 8, "deep": True, "sizes": [1, 2], "name": 'a\n"b" | `c`', "n
         (
             "nothing",
             {"deep": True},
-            f"raised TypeError: nothing() got an unexpected keyword argument 'deep' ({line('def nothing')})",
+            "raised TypeError: nothing() got an unexpected keyword argument 'deep'",
         ),
         ("no_such_package:f", {}, "cannot be imported (ModuleNotFoundError: No module named 'no_such_package')"),
         # The child is started by its path, which Python puts first in the search path: `plugin` there is ours.
@@ -105,14 +99,11 @@ def test_what_a_rewrite_comes_to(ask: Ask, function: str, options: dict[str, Any
     assert (ended.module or b"").startswith(b"ML\xefR") == ("error" not in ended.answer)
 
 
-def test_an_exception_has_the_rewrites_file_and_line_and_its_own_frames(ask: Ask) -> None:
+def test_an_exception_has_the_rewrites_file_and_line_and_its_traceback(ask: Ask) -> None:
     ended = ask("raises")
     assert ended.answer == {"error": f"raised KeyError: 'two\\nlines' ({line('raise KeyError')})"}
-    trace = ended.finished.stderr.splitlines()
-    assert trace[0] == "Traceback (most recent call last):"
-    frames = [text.strip() for text in trace if text.startswith("  File")]
     number = line("raise KeyError").partition(":")[2]
-    assert frames == [f'File "{FAKES}/fake_rewrites.py", line {number}, in raises'], "none is the harness's"
+    assert f'File "{FAKES}/fake_rewrites.py", line {number}, in raises' in ended.finished.stderr
 
 
 def test_a_module_that_does_not_verify_is_not_given_back_and_what_is_printed_stays_in_order(ask: Ask) -> None:
@@ -129,7 +120,6 @@ def test_a_module_that_fails_to_import(ask: Ask, tmp_path: Path) -> None:
     (tmp_path / "site" / "broken_rewrites.py").write_text("raise RuntimeError('needs\\na GPU')\n")
     ended = ask("broken_rewrites:fold", sites=[str(tmp_path / "site")])
     assert ended.answer == {"error": "cannot be imported (RuntimeError: needs a GPU) (broken_rewrites.py:1)"}
-    assert ended.finished.stderr.count("  File") == 1, "the traceback is kept for the author, without what imported it"
 
 
 def test_the_harness_is_not_needed_and_the_toolchains_own_compiler_is_taken(ask: Ask, tmp_path: Path) -> None:

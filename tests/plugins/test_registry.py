@@ -25,7 +25,7 @@ from harness.plugins import (
     package_file,
     written_file,
 )
-from harness.rewrites.tuned_configuration import LEVELS
+from harness.rewrites.targets import LEVELS
 from tests.builders import a_plugin, flag_plugin, register
 
 PACKAGE = "a_plugins_package"

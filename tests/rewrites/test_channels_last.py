@@ -4,9 +4,7 @@ import pytest
 
 from harness.rewrites.channels_last import channels_last
 from tests.programs import in_util, program, tensor
-from tests.rewrites.tools import Together, assert_left_alone, assert_rewritten, left_alone, printed, rewritten
-
-# ---------------------------------------------------------------------------------------------------- one convolution
+from tests.rewrites.tools import Together, assert_left_alone, assert_rewritten, printed, rewritten
 
 PADDED = """
 main x:1x3x6x5
@@ -36,7 +34,7 @@ def test_a_padded_convolution_with_transpositions_at_the_borders() -> None:
     return z
     """
     assert_rewritten(program(before), program(after), channels_last)
-    assert_left_alone(program(after), channels_last, "")
+    assert_left_alone(program(after), channels_last)
     assert_rewritten(in_util(program(before)), in_util(program(after)), channels_last)
 
 
@@ -106,33 +104,21 @@ return r"""
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    "text",
     [
-        (accumulating("tensor<?x3x6x5xf32>", "tensor<4x3x3x3xf32>", "tensor<?x4x4x3xf32>"), "with dynamic sizes"),
-        (accumulating("tensor<1x3x6x5xf32>", "tensor<4x3x?x3xf32>", "tensor<1x4x4x3xf32>"), "with dynamic sizes"),
-        (
-            in_region(accumulating("tensor<1x3x6x5xf32>", "tensor<4x3x3x3xf32>", "tensor<1x4x4x3xf32>")),
-            "in dispatch regions",
+        accumulating("tensor<?x3x6x5xf32>", "tensor<4x3x3x3xf32>", "tensor<?x4x4x3xf32>"),
+        accumulating("tensor<1x3x6x5xf32>", "tensor<4x3x?x3xf32>", "tensor<1x4x4x3xf32>"),
+        in_region(accumulating("tensor<1x3x6x5xf32>", "tensor<4x3x3x3xf32>", "tensor<1x4x4x3xf32>")),
+        accumulating(
+            "tensor<1x2x3x6x5xf32>", "tensor<2x4x3x3x3xf32>", "tensor<1x2x4x4x3xf32>", "linalg.conv_2d_ngchw_gfchw"
         ),
-        (
-            accumulating(
-                "tensor<1x2x3x6x5xf32>", "tensor<2x4x3x3x3xf32>", "tensor<1x2x4x4x3xf32>", "linalg.conv_2d_ngchw_gfchw"
-            ),
-            "",
-        ),
+        program(LOOP),
     ],
-    ids=["dynamic", "dynamic weights", "in a region", "groups"],
+    ids=["dynamic", "dynamic weights", "in a region", "groups", "in a function with a loop"],
 )
-def test_what_is_left_alone_and_why(text: str, reason: str) -> None:
-    assert_left_alone(text, channels_last, reason and f"convolutions {reason}")
+def test_what_is_left_alone(text: str) -> None:
+    assert_left_alone(text, channels_last)
 
-
-def test_a_function_with_a_loop_is_left_alone() -> None:
-    assert left_alone(program(LOOP), channels_last) == {"convolutions in functions with loops or branches": 2}
-    assert_left_alone(program(LOOP), channels_last)
-
-
-# -------------------------------------------------------------------------------------------------------------- graphs
 
 IMAGE = "tensor<2x3x5x4xf32>"
 # A pointwise convolution, then both images side by side in one way or another, and a part of that.

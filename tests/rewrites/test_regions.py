@@ -157,20 +157,21 @@ def test_it_stands_alone_with_what_belongs_to_it_and_results_stay(text: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("text", "what"),
+    "text",
     [
-        (layer(CONVOLUTION, "2x6x12x8"), "convolutions of several images, which IREE keeps as they are"),
-        (layer(POOLING, "2x6x12x8", "2x2"), "poolings of several images, which IREE keeps as they are"),
-        (layer(CONVOLUTION, kernel="1x1x8x32"), "convolutions of one point, which IREE makes matmuls of"),
-        (layer("y = conv x k", "1x8x6x12", "32x8x3x3"), "convolutions with the channels first"),
-        (DYNAMIC, "convolutions with dynamic sizes"),
+        layer(CONVOLUTION, "2x6x12x8"),
+        layer(POOLING, "2x6x12x8", "2x2"),
+        layer(CONVOLUTION, kernel="1x1x8x32"),
+        layer("y = conv x k", "1x8x6x12", "32x8x3x3"),
+        DYNAMIC,
+        rewritten(layer(CONVOLUTION), isolate_convolutions)[0],
+        layer(DEPTHWISE, kernel="3x3x8"),
     ],
+    ids=["several", "several pooled", "of one point", "channels first", "dynamic", "in a region", "depthwise"],
 )
-def test_what_has_no_use_for_a_region(text: str, what: str) -> None:
-    assert_left_alone(text, isolate_convolutions, what)
+def test_what_has_no_use_for_a_region(text: str) -> None:
+    assert_left_alone(text, isolate_convolutions)
 
 
-def test_depthwise_convolutions_and_poolings_where_they_are_wanted_and_no_second_region() -> None:
-    assert_left_alone(rewritten(layer(CONVOLUTION), isolate_convolutions)[0], isolate_convolutions)
-    assert_left_alone(layer(DEPTHWISE, kernel="3x3x8"), isolate_convolutions)
+def test_poolings_where_they_are_wanted() -> None:
     assert_left_alone(layer(POOLING, kernel="2x2"), partial(isolate_convolutions, pooling=False))

@@ -87,35 +87,6 @@ def test_the_one_of_most_parts_takes_all_that_it_can() -> None:
     assert "tensor.concat dim(0) %arg1, %arg2, %arg1" in text
 
 
-def concat(kind: str, whole: str, number: int = 2) -> str:
-    """A concatenation of arguments of one type."""
-    operands = ", ".join(["%p"] * number)
-    return f"%c = tensor.concat dim(0) {operands} : ({', '.join([kind] * number)}) -> {whole}"
-
-
-def of(kind: str, whole: str, *lines: str) -> str:
-    return f"func.func @main(%p: {kind}) -> {whole} {{ {' '.join(lines)} return %c : {whole} }}"
-
-
-INNER = concat("tensor<3xf32>", "tensor<6xf32>").replace("%c", "%d")
-INSIDE = f"%c = scf.execute_region -> tensor<6xf32> {{ {INNER} scf.yield %d : tensor<6xf32> }}"
-UNFIT = "of one tensor, of empty ones, with encodings or of elements smaller than a byte"
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        (of("tensor<3xf32>", "tensor<6xf32>", concat("tensor<3xf32>", "tensor<6xf32>")), "with no other to share with"),
-        (of("tensor<?xf32>", "tensor<?xf32>", concat("tensor<?xf32>", "tensor<?xf32>")), "with dynamic sizes"),
-        (of("tensor<3xi4>", "tensor<6xi4>", concat("tensor<3xi4>", "tensor<6xi4>")), UNFIT),
-        (of("tensor<3xf32>", "tensor<3xf32>", concat("tensor<3xf32>", "tensor<3xf32>", 1)), UNFIT),
-        (of("tensor<3xf32>", "tensor<6xf32>", INSIDE), "in loops or branches"),
-    ],
-)
-def test_what_is_left_alone_and_why(text: str, reason: str) -> None:
-    assert_left_alone(text, share_concat, f"concatenations {reason}")
-
-
 def test_a_buffer_does_not_open_long_before_it_is_read() -> None:
     """P is there from the beginning; inserted then, it would keep the buffer alive for all of the time."""
     steps = "\n".join(f"v{n} = mulf v{n - 1} v{n - 1}" for n in range(1, 100))
@@ -128,13 +99,13 @@ def test_a_buffer_does_not_open_long_before_it_is_read() -> None:
 @pytest.mark.parametrize(
     ("reader", "holder"),
     [
-        ("| scf.if %c { util.optimization_barrier %a : tensor<2xf32> }\nreturn b", "scf.if"),
+        ("| scf.if %k { util.optimization_barrier %a : tensor<2xf32> }\nreturn b", "scf.if"),
         ("| cf.br ^later\n| ^later:\nreturn a b", "cf.br"),
     ],
     ids=["inside a region", "in a later block"],
 )
 def test_a_reader_elsewhere_gets_its_slice_before_that(reader: str, holder: str) -> None:
-    text = program(f"main p:1 q:1 c:i1\na = concat 0 p q\nb = concat 0 p q p\n{reader}")
+    text = program(f"main p:1 q:1 k:i1\na = concat 0 p q\nb = concat 0 p q p\n{reader}")
     text, matched = rewritten(text, share_concat)
     assert matched == [1]
     assert text.index("tensor.extract_slice") < text.index(holder)
@@ -148,6 +119,7 @@ def test_repeated_doubling_is_not_taken_apart_without_end() -> None:
     assert len(after.splitlines()) < 1_000
 
 
+INSIDE = "| scf.if %k {\na = concat 0 p q\n| util.optimization_barrier %a : tensor<4x2xf32>\n| }"
 TAIL = ": tensor<2x2xf32> into tensor<4x2xf32>"
 OTHER = "b = concat 0 p q p\n"
 
@@ -155,7 +127,9 @@ OTHER = "b = concat 0 p q p\n"
 @pytest.mark.parametrize(
     "body",
     [
+        pytest.param("a = concat 0 p q", id="alone"),
         pytest.param("a = concat 0 p q\nb = concat 1 p q p", id="not along the same dimension"),
+        pytest.param(f"{OTHER}{INSIDE}", id="in a branch"),
         pytest.param(f"{OTHER}a = insert p w 0,0\nc = insert q a 2,0", id="not all of it is overwritten"),
         pytest.param(
             f"{OTHER}e = empty 4x2\nx = insert q e 2,0\ny = insert t x 0,0\nz = insert p y 0,0", id="parts that overlap"
@@ -177,11 +151,9 @@ OTHER = "b = concat 0 p q p\n"
     ],
 )
 def test_what_cannot_share_is_left_alone(body: str) -> None:
-    text = program(f"main p:2x2 q:2x2 t:3x2 w:5x2 i:index\n{body}\nreturn")
+    text = program(f"main p:2x2 q:2x2 t:3x2 w:5x2 i:index k:i1\n{body}\nreturn")
     assert_left_alone(text, share_concat)
 
-
-# -------------------------------------------------------------------------------------------------------------- padding
 
 JOINS = "main p:2x1 q:2x1 x:f32\ntwo = concat 1 p q\nthree = concat 1 p q p\n"
 BY_ROWS = "1,0 1,0"
@@ -202,23 +174,6 @@ def test_padding_in_a_block_before_the_buffer_stays() -> None:
     assert matched == [1]
     assert text.count("tensor.pad") == 1
     assert text.count("linalg.fill") == 1
-
-
-def test_a_reader_without_padding_gets_the_inside() -> None:
-    after = """
-      main p:2x1 q:2x1 x:f32
-      z = constant 0.0
-      e = empty 4x3
-      c = constant 0.0
-      f = fill c e
-      s = insert p f 1,0
-      t = insert q s 1,1
-      b = insert p t 1,2
-      two = extract b 1,0 2x2
-      a = extract b 0,0 4x2
-      return a b two
-    """
-    assert_rewritten(program(f"{JOINS}{padding()}return a b two"), program(after), share_concat)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from harness.measure import Group, LoadableModule
 from harness.progress import Silent
 from harness.records.bisection import Trial
 from harness.records.comparison import Verdict
-from harness.records.run import Build, Failure, Lost, PluginEffect, Round, Run, Turn
+from harness.records.run import Build, Failure, Lost, Round, Run, Turn
 from harness.stages import tune_session, tuning_lowering
 from harness.stages.options import TuneOptions
 from harness.stages.tune_session import START, Form, Raced, TuneSession, TuneTarget, Untimed
@@ -56,7 +56,6 @@ class Scripted(TuneSession):
         self.verdicts: dict[tuple[str, str], Verdict] = {}  # By names of head and base; `improved` of others
         # What a generation of a race and a program take on the search's clock; another, by code
         self.race_s, self.compile_s, self.takes_s = 0.1, 0.1, dict[str, float]()
-        self.effects: tuple[PluginEffect, ...] = ()  # Of plugins, in every program
         self.now = 0.0
         clock: Any = type("Clock", (), {"monotonic": lambda _: self.now})()
         monkeypatch.setattr(tune_session, "time", clock)
@@ -72,7 +71,7 @@ class Scripted(TuneSession):
         asked = config or CompileConfig(flags=flags)
         case, code = make_case(name, compile_flags=asked.flags), self.code_of(asked)
         command = ("iree-compile", "net.mlir", "-o", "module.vmfb")
-        build = Build(case=case.name, command=command, cache_key="", effects=self.effects)
+        build = Build(case=case.name, command=command, cache_key="")
         loadable = self.loadable_of(case.name, code)
         module = Module(case=case, loadable=loadable, mlir=Path("net.mlir"), files=(), build=build)
         side = side_of(Run(header=make_header()), name)

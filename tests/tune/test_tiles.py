@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
-from harness.rewrites.host import VectorUnit, host_vector_unit
 from harness.rewrites.operations import find
 from harness.rewrites.regions import isolate
-from harness.rewrites.tuned_configuration import LEVELS, PIPELINES
+from harness.rewrites.targets import LEVELS, PIPELINES, VectorUnit, host_vector_unit
 from harness.tune.tiles import (
     MOST_FIRST,
     Configuration,

@@ -1,7 +1,47 @@
-"""A lowering configuration as plain data: which ops it is for, and how IREE's CPU backend shall tile them."""
+"""Plain data of how a program is lowered: a processor's vector unit, and a lowering configuration as IREE takes it."""
 
+import platform
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
+
+_CPUINFO = Path("/proc/cpuinfo")
+
+
+class VectorUnit(NamedTuple):
+    """Bytes of a vector register, and how many registers there are."""
+
+    vector_bytes: int
+    registers: int
+
+
+def vector_unit(cpuinfo: str, machine: str) -> VectorUnit:
+    """What a processor has: AVX-512 or NEON with 32 registers, AVX2 or SSE with 16."""
+    if machine.lower() in ("aarch64", "arm64"):
+        return VectorUnit(16, 32)
+    found = re.search(r"^flags\s*:(.*)$", cpuinfo, re.MULTILINE)
+    flags = found[1].split() if found else []
+    if "avx512f" in flags:
+        return VectorUnit(64, 32)
+    return VectorUnit(32 if "avx2" in flags else 16, 16)
+
+
+def target_vector_unit(target: Mapping[str, str]) -> VectorUnit:
+    """Of a processor as iree-compile describes it: by its features, of which the last mention holds, and its triple."""
+    has = {feature[1:]: feature[:1] == "+" for feature in target["features"].split(",")}
+    flags = " ".join(feature for feature, here in has.items() if here)
+    return vector_unit(f"flags : {flags}", target["triple"].partition("-")[0])
+
+
+def host_vector_unit() -> VectorUnit:
+    """This machine's."""
+    try:
+        cpuinfo = _CPUINFO.read_text()
+    except OSError:
+        cpuinfo = ""
+    return vector_unit(cpuinfo, platform.machine())
+
 
 PIPELINES = ("ConvTileAndDecomposeExpert", "DoubleTilingExpert", "Mmt4dTilingExpert")
 
