@@ -15,8 +15,7 @@ from harness.explain.decisions import (
     configuration_changes,
     decisions_of,
     listed,
-    lowering_changes,
-    only_there,
+    microkernel_changes,
     operation_changes,
     tensor_changes,
 )
@@ -67,6 +66,22 @@ def with_differences(part: Part, base: Program, head: Program) -> Part:
     return _of_several(part, of_base, of_head, base, head)
 
 
+def _of_a_pair(part: Part, pair: tuple[Executable, Executable], base: Program, head: Program) -> Part:
+    codes = _codes(pair, base, head)
+    same = [_SAME_CODE] if codes is not None and codes[0].fingerprint == codes[1].fingerprint else []
+    code = [] if same or codes is None else code_changes(*codes, (base.label, head.label))
+    pair = _at_common_phases(*pair)
+    last = [*pair[0].phases][-1:]  # where they are the same at the last, they are, whatever they were before
+    if last and not same_code(pair[0].phases[last[0]], pair[1].phases[last[0]]):
+        phase = first_difference(pair[0].phases, pair[1].phases, EXECUTABLE_PHASES) or ""
+        what = (*same, *_decided(pair, phase, (base.label, head.label)), *code)
+        return replace(part, differs_at=phase, what=what, lines=_shown(pair[0].phases[phase], pair[1].phases[phase]))
+    if code:
+        first = "its IR is the same at every phase, and LLVM makes other code of it"
+        return replace(part, differs_at=FINAL_CODE, what=(first, *code), lines=())
+    return replace(part, differs_at="", what=tuple(same), lines=())
+
+
 def _of_several(
     part: Part, of_base: Sequence[Executable], of_head: Sequence[Executable], base: Program, head: Program
 ) -> Part:
@@ -74,41 +89,35 @@ def _of_several(
     labels = (base.label, head.label)
     matches = match_executables(of_base, of_head)
     pairs = [(match.base, match.head) for match in matches if match.base is not None and match.head is not None]
+    paired = {id(each) for pair in pairs for each in pair}
     heavy = [[each for each in side if not are_light(decisions_of(each).operations)] for side in (of_base, of_head)]
     if not pairs and len(heavy[0]) == len(heavy[1]) == 1:  # under another name, as in another layout
         pairs = [(heavy[0][0], heavy[1][0])]
-    paired = [each for match in matches if match.base and match.head for each in (match.base, match.head)]
-    beside = [each for each in (*of_base, *of_head) if not any(each is other for other in paired)]
     numbers = on(labels, plural(len(of_base), "dispatch", "dispatches"), f"{len(of_head):,}")
     happens = "fuses" if len(of_head) < len(of_base) else "splits" if len(of_head) > len(of_base) else "regroups"
-    operations = operation_changes(_computed(of_base), _computed(of_head), labels)
-    formed = [f"{labels[1]} {happens} it: {numbers}", *operations]
-    kernels = list(dict.fromkeys(sentence for pair in pairs for sentence in _of_kernels(pair, base, head)))
+    formed = [f"{labels[1]} {happens} it: {numbers}"]
+    formed += operation_changes(_computed(of_base), _computed(of_head), labels)
+    kernels = []
+    for pair in pairs:
+        both, codes = _at_common_phases(*pair), _codes(pair, base, head)
+        kernels += configuration_changes(both, *map(decisions_of, both))
+        if codes is not None and codes[0].fingerprint != codes[1].fingerprint:
+            kernels += code_changes(*codes, labels)
+    beside = [each for each in (*of_base, *of_head) if id(each) not in paired]
     others = any(pipelines_differ(*pair) for pair in pairs) and are_light(_computed(beside))
     phase = _first_phase((*of_base, *of_head))
     lines = [[line for executable in side for line in executable.phases.get(phase, ())] for side in (of_base, of_head)]
-    what = (*kernels, *formed) if others else (*formed, *kernels)
+    what = tuple(dict.fromkeys((*kernels, *formed) if others else (*formed, *kernels)))
     return replace(part, differs_at=phase, what=what, lines=_shown(lines[0], lines[1]))
 
 
-def _of_kernels(pair: tuple[Executable, Executable], base: Program, head: Program) -> list[str]:
-    """How the code generator makes another kernel of the same work."""
-    both = _at_common_phases(*pair)
-    decided = [decisions_of(each) for each in both]
-    return configuration_changes(both, decided[0], decided[1]) + _code_differences(pair, base, head)[1]
-
-
-def _code_differences(pair: tuple[Executable, Executable], base: Program, head: Program) -> tuple[bool, list[str]]:
-    """Whether the final code is known to be the same, and else what differs in it, as far as that is known."""
+def _codes(pair: tuple[Executable, Executable], base: Program, head: Program) -> tuple[Code, Code] | None:
     of_base, of_head = base.code.get(pair[0].name), head.code.get(pair[1].name)
-    if of_base is None or of_head is None:
-        return False, []
-    is_same = of_base.fingerprint == of_head.fingerprint
-    return is_same, [] if is_same else code_changes(of_base, of_head, (base.label, head.label))
+    return None if of_base is None or of_head is None else (of_base, of_head)
 
 
 def _computed(executables: Iterable[Executable]) -> Counter[str]:
-    return sum((Counter(decisions_of(each).operations) for each in executables), Counter[str]())
+    return sum((decisions_of(each).operations for each in executables), Counter[str]())
 
 
 def _first_phase(executables: Sequence[Executable]) -> str:
@@ -123,21 +132,6 @@ def _at_common_phases(base: Executable, head: Executable) -> tuple[Executable, E
     return replace(base, phases=phases[0]), replace(head, phases=phases[1])
 
 
-def _of_a_pair(part: Part, pair: tuple[Executable, Executable], base: Program, head: Program) -> Part:
-    is_same, code = _code_differences(pair, base, head)
-    same = [_SAME_CODE] if is_same else []
-    pair = _at_common_phases(*pair)
-    last = [*pair[0].phases][-1:]  # where they are the same at the last, they are, whatever they were before
-    if last and not same_code(pair[0].phases[last[0]], pair[1].phases[last[0]]):
-        phase = first_difference(pair[0].phases, pair[1].phases, EXECUTABLE_PHASES) or ""
-        what = (*same, *_decided(pair, phase, (base.label, head.label)), *code)
-        return replace(part, differs_at=phase, what=what, lines=_shown(pair[0].phases[phase], pair[1].phases[phase]))
-    if code:
-        first = "its IR is the same at every phase, and LLVM makes other code of it"
-        return replace(part, differs_at=FINAL_CODE, what=(first, *code), lines=())
-    return replace(part, differs_at="", what=tuple(same), lines=())
-
-
 def _decided(pair: tuple[Executable, Executable], phase: str, labels: Labels) -> list[str]:
     """What the compiler decided otherwise for dispatches whose IR differs; at least one sentence."""
     base, head = (decisions_of(executable) for executable in pair)
@@ -146,11 +140,11 @@ def _decided(pair: tuple[Executable, Executable], phase: str, labels: Labels) ->
     if operations and len(base.tensors) != len(head.tensors):
         tensors = []  # follows from what is fused
     configuration = configuration_changes(pair, base, head)
-    light = are_light(operation for only in only_there(base.operations, head.operations) for operation in only)
+    light = are_light((base.operations - head.operations) + (head.operations - base.operations))
     formed = [*tensors, *operations] if light else [*operations, *tensors]
     if configuration and pipelines_differ(*pair) and light and not tensors:
         formed, configuration = configuration, formed
-    changes = [*formed, *configuration, *lowering_changes(base, head, labels)]
+    changes = [*formed, *configuration, *microkernel_changes(base, head, labels)]
     return changes or [f"operations, tensors and tile sizes are the same, and the IR differs from {phase} on"]
 
 

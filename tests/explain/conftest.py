@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from harness.compare.samplers import Module
-from harness.explain.assembly import Function, Instruction, read_functions
 from harness.ir.canonical import canonical_lines
 from harness.ir.differences import EXECUTABLE_PHASES, Executable
 from harness.toolchain import Toolchain
@@ -145,17 +144,6 @@ def a_convolution(
     texts = {"flow": flow, "executable-configurations": configured, "executable-targets": targets}
     phases = {phase: canonical_lines([texts[phase]], [name]) for phase in EXECUTABLE_PHASES if texts.get(phase)}
     return Executable(name=name, phases=phases, dispatches=1)
-
-
-def function(text: str) -> Function:
-    """A function of those lines of assembly."""
-    lines = "\n".join(line if line.endswith(":") else f"\t{line}" for line in text.strip().splitlines())
-    return read_functions(f"f:\n{lines}\n.Lfunc_end0:\n", {"f"})["f"]
-
-
-def instruction(line: str) -> Instruction:
-    """One line of assembly."""
-    return function(line).blocks[0][0]
 
 
 Row = Mapping[str, Any]
