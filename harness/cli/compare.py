@@ -18,11 +18,12 @@ from harness.metrics import LATENCY
 from harness.options import Flag, Format
 from harness.process import stop_all
 from harness.records.comparison import Comparison
+from harness.records.explanation import Explanation
 from harness.report.command_pages import selfcheck_page
 from harness.report.comparison import comparison_exit_code
 from harness.report.data import to_json
 from harness.stages.comparing import ComparisonSession, InterruptedComparison, begun_comparison, compare_sides
-from harness.stages.explaining import AskedPair, ExplanationSession, Found, explain_pair, keep_in
+from harness.stages.explaining import AskedPair, ExplanationSession, explain_pair, keep_in
 from harness.stages.options import ExplainOptions, RunOptions
 from harness.stages.run import run_suite
 from harness.stages.session import going_on, policy_of
@@ -162,7 +163,7 @@ def explain(
 
     harness explain latest --within --variant nhwc
 
-    What is stopped with Ctrl-C prints what is known by then, and how to go on. The exit status is 0 whatever it finds.
+    What is stopped goes on with --resume. The exit status is 0 whatever it finds.
 
     Args:
         format: How to print it.
@@ -176,22 +177,18 @@ def explain(
     with reporter(quiet=options.quiet, verbose=options.verbose) as progress, session:
         session.progress = progress
         try:
-            found = _explained(session.asked(), session)
+            explanation = _explained(session.asked(), session)
         except KeyboardInterrupt:
             raise Interrupted(session.how_to_go_on) from None
         path = session.folder("").path
-        explanation = found.explanation if found.is_stopped else keep_in(session.folder(""), found.explanation)
+        explanation = keep_in(session.folder(""), explanation)
     print_report(explanation, format, out, full=full, results=path.parent)
-    if found.is_stopped:
-        stop_all()
-        sys.stdout.flush()
-        raise Interrupted(session.how_to_go_on)
     if not options.quiet:
         tell_where(path)
     return ExitCode.OK
 
 
-def _explained(asked: AskedPair, session: ExplanationSession) -> Found:
+def _explained(asked: AskedPair, session: ExplanationSession) -> Explanation:
     options, head = session.options, asked.head
     rule = rules_of(head.run.header, head.label, options.floor)[LATENCY.name]
     return explain_pair(

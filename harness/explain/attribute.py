@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from harness.compare.engine import BASE, HEAD, Generation, OnBeyond, Outcome, StoppedEarly, Task, decide
+from harness.compare.engine import BASE, HEAD, Generation, OnBeyond, Outcome, Task, decide
 from harness.compare.samplers import MeasurementPolicy, Module, latency_task
 from harness.errors import CaseError
 from harness.explain.isolated_timing import AloneTurns
@@ -69,52 +69,34 @@ class Attribution:
     head_elsewhere: Elsewhere
     generations: tuple[Sampled, ...]  # All that were measured
     notes: tuple[str, ...] = ()  # What bears on all of it, in plain words
-    is_stopped: bool = False  # Whether the user stopped it; what was found by then and not confirmed is inconclusive
 
 
 # What was measured of a generation in an earlier stretch, or what is measured now.
 Once: TypeAlias = Callable[[Method, int, Callable[[], Sampled]], Sampled]
 
 
-def measured_now(_method: Method, _number: int, measure: Callable[[], Sampled]) -> Sampled:
-    """A generation of which nothing is kept."""
-    return measure()
-
-
 class Generations:
-    """Generations that several rows share: each is measured once, when a row asks for it first."""
+    """Generations that several rows share: each is measured once, in order; one that fails is the last."""
 
     def __init__(self, measure: Callable[[int], Sampled]) -> None:
         self._measure = measure
-        self._found: dict[int, Sampled | CaseError] = {}
+        self._failure: CaseError | None = None
+        self.taken: list[Sampled] = []
 
     def __call__(self, number: int) -> Sampled:
         """Generation 0, 1, ..."""
-        if number not in self._found:
+        while len(self.taken) <= number:
+            if self._failure is not None:
+                raise self._failure
             try:
-                self._found[number] = self._measure(number)
+                self.taken.append(self._measure(len(self.taken)))
             except CaseError as error:
-                self._found[number] = error
-        found = self._found[number]
-        if isinstance(found, CaseError):
-            raise found
-        return found
-
-    @property
-    def taken(self) -> tuple[Sampled, ...]:
-        """Those that were measured, in order."""
-        return tuple(found for _, found in sorted(self._found.items()) if isinstance(found, Sampled))
+                self._failure = error
+        return self.taken[number]
 
 
 def attribute(
-    base: ProgramSide,
-    head: ProgramSide,
-    policy: MeasurementPolicy,
-    folder: Path,
-    *,
-    once: Once = measured_now,
-    on_generation: Callable[[int, Sampled], None] = lambda _number, _sampled: None,
-    on_beyond: OnBeyond = lambda _name, _seconds, _sentence: None,
+    base: ProgramSide, head: ProgramSide, policy: MeasurementPolicy, folder: Path, *, once: Once, on_beyond: OnBeyond
 ) -> Attribution:
     """Measure both sides, and judge each part."""
     task = latency_task(LATENCY_ROW, base.module, head.module, policy)
@@ -127,12 +109,8 @@ def attribute(
             seconds = time.monotonic() - started
             return Sampled(latency=latency, base=profiles[0], head=profiles[1], seconds=seconds)
 
-        def sample(number: int) -> Sampled:
-            sampled = once(method, number, partial(measure, number))
-            on_generation(number, sampled)
-            return sampled
-
-        return judge_parts(executables, Generations(sample), task, method=method, on_beyond=on_beyond)
+        generations = Generations(lambda number: once(method, number, partial(measure, number)))
+        return judge_parts(executables, generations, task, method=method, on_beyond=on_beyond)
 
     notes: tuple[str, ...] = ()
     if all(can_profile(side.module.loadable.toolchain) for side in (base, head)):
@@ -170,12 +148,7 @@ def judge_parts(
         for name, part in rows.items()
         if part.base and part.head and _is_timed(part, first)
     ]
-    is_stopped = False
-    try:
-        outcomes = list(decide(tasks, lambda _name, _generation: None, on_beyond=on_beyond))
-    except StoppedEarly as stopped:
-        outcomes, is_stopped = list(stopped.outcomes), True
-    by_name = {outcome.name: outcome for outcome in outcomes}
+    by_name = {each.name: each for each in decide(tasks, lambda _name, _generation: None, on_beyond=on_beyond)}
     taken = generations.taken
     records = [_record(part, by_name.get(name), taken) for name, part in rows.items()]
     latency = by_name[LATENCY_ROW]
@@ -191,9 +164,8 @@ def judge_parts(
         parts=tuple(sorted(records, key=lambda part: -abs(part.change_ns))),
         base_elsewhere=base_elsewhere,
         head_elsewhere=head_elsewhere,
-        generations=taken,
-        notes=tuple(_notes(taken, base_elsewhere, head_elsewhere)),
-        is_stopped=is_stopped,
+        generations=tuple(taken),
+        notes=tuple(_notes(taken[-1], base_elsewhere, head_elsewhere)),
     )
 
 
@@ -291,8 +263,7 @@ def _elsewhere(left_ns: float, profiles: Sequence[Profile]) -> Elsewhere:
     )
 
 
-def _notes(taken: Sequence[Sampled], base: Elsewhere, head: Elsewhere) -> Iterable[str]:
-    last = taken[-1]
+def _notes(last: Sampled, base: Elsewhere, head: Elsewhere) -> Iterable[str]:
     for side, profile, elsewhere in ((BASE, last.base, base), (HEAD, last.head, head)):
         if elsewhere.profiled_ratio > 1 + _HEAVY_PROFILE:
             yield (
@@ -304,9 +275,8 @@ def _notes(taken: Sequence[Sampled], base: Elsewhere, head: Elsewhere) -> Iterab
             for name, why in profile.untimed.items():
                 alike.setdefault(why, []).append(name)
             named = "; ".join(f"{enumerated(names)} ({why})" for why, names in alike.items())
-            are = "is" if len(profile.untimed) == 1 else "are"
             of_all = plural(len(profile.dispatch_ns), "dispatch", "dispatches")
-            yield f"{len(profile.untimed)} of {of_all} of the {side} {are} not timed: {named}"
+            yield f"not timed of {of_all} of the {side}: {named}"
 
 
 def _median(values: Iterable[float]) -> float:

@@ -24,7 +24,7 @@ from harness.bisect.trials import (
     rule_of_measurements,
     try_pair,
 )
-from harness.compare.pairs import Pair, Side, side_of
+from harness.compare.pairs import Pair, side_of
 from harness.compare.samplers import MeasurementPolicy
 from harness.compare.sides import noise_of
 from harness.errors import CaseError, Interrupted, NothingSelected, RunError, SuiteError, ToolchainError, UsageError
@@ -35,7 +35,7 @@ from harness.records.bisection import Bisection, Nearer, Position, Trial
 from harness.records.case import Case
 from harness.records.comparison import Verdict
 from harness.report import render
-from harness.stages.explaining import AskedPair, explain_pair, keep_in
+from harness.stages.explaining import AskedPair, explain_pair, keep
 from harness.stages.options import BisectOptions, OneCase, VerdictOptions
 from harness.stages.run import run_suite
 from harness.stages.session import policy_of, unmeasured
@@ -43,9 +43,8 @@ from harness.stats.rule import Rule
 from harness.store.evidence import find_failure
 from harness.store.files import FINISHED_FILE
 from harness.store.folders import find_folder
-from harness.store.kinds import EXPLANATION
 from harness.store.run_directory import RunDirectory, load_run
-from harness.store.work_directory import BisectDirectory, ExplanationDirectory, KeptSentence
+from harness.store.work_directory import BisectDirectory, KeptSentence
 from harness.suite.load import Suite
 from harness.text import did_you_mean, such_as
 from harness.toolchain import Toolchain, toolchain_named
@@ -273,7 +272,7 @@ class BisectSession(ABC):
             return KeptSentence()
         pair = Pair(name=self.options.chosen[1], base=base.case, head=head.case)
         try:
-            with self._counting_seconds(), self._explanation_of(step, base.side) as directory:
+            with self._counting_seconds():
                 found = explain_pair(
                     AskedPair(pair=pair, base=base.side, head=head.side),
                     {place.toolchain.version: place.toolchain for place in (base, head)},
@@ -281,11 +280,8 @@ class BisectSession(ABC):
                     self.progress,
                     created=datetime.now(timezone.utc),
                     command=() if self.options.over == "releases" else self.directory.begun.command,
-                    directory=directory,
                 )
-                if found.is_stopped:
-                    raise KeyboardInterrupt
-                explanation = keep_in(directory, found.explanation)
+            explanation, path = keep(found, self.options.results, base.side.run.header.suite_name)
         except (CaseError, RunError) as error:
             self.progress.note(f"The step is not explained: {error}")
             return KeptSentence()
@@ -293,21 +289,11 @@ class BisectSession(ABC):
             why = "measured with its parts it is not seen again"
             if explanation.latency.verdict == "inconclusive":
                 why = f"its parts were not measured for long enough ({explanation.latency.reason})"
-            self.progress.note(f"The step is not explained: {why}; see {directory.path}")
+            self.progress.note(f"The step is not explained: {why}; see {path}")
             return KeptSentence()
         said = KeptSentence(text=explanation.sentence, explanation=explanation.id)
         self.directory.remember(f"explained/{step}", said)
         return said
-
-    def _explanation_of(self, step: str, side: Side) -> ExplanationDirectory:
-        """The folder of a step's explanation, which an earlier stretch may have begun."""
-        begun = self.directory.remembered(f"explaining/{step}")
-        if begun is not None and (Path(begun.value) / EXPLANATION.begun_file).is_file():
-            return ExplanationDirectory.resume(Path(begun.value))
-        suite, now = side.run.header.suite_name, datetime.now(timezone.utc)
-        directory = ExplanationDirectory.create(self.options.results, suite, now, self.directory.begun)
-        self.directory.remember(f"explaining/{step}", str(directory.path))
-        return directory
 
     # --- the answer ---
 

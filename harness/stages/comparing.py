@@ -138,16 +138,14 @@ def _explained(row: Row, plan: Plan, toolchains: Mapping[str, Toolchain], sessio
     options, rule = session.options, plan.rules[LATENCY.name]
     session.progress.note(f"Explaining the regression of {row.case}")
     try:
-        found = explain_pair(
+        explanation = explain_pair(
             AskedPair(pair=pair, base=plan.base, head=plan.head, within=plan.within),
             toolchains,
             policy_of(options, rule, budget_s=options.explain_budget, cap_s=options.row_cap, noise=session.noise),
             session.progress,
             created=datetime.now(timezone.utc),
         )
-        if found.is_stopped:
-            raise KeyboardInterrupt
-        explanation, _ = keep(found.explanation, options.results, plan.head.run.header.suite_name)
+        explanation, _ = keep(explanation, options.results, plan.head.run.header.suite_name)
     except Interrupted:
         raise
     except HarnessError as error:

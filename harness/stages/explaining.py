@@ -15,7 +15,7 @@ from harness.compare.rows import measured_row
 from harness.compare.samplers import MeasurementPolicy, Module, words_of_modules
 from harness.compare.sides import Named, resolve, side_facts, what_is_named
 from harness.errors import CaseError, UsageError
-from harness.explain.attribute import LATENCY_ROW, Attribution, ProgramSide, Sampled, attribute, measured_now, sides_ns
+from harness.explain.attribute import LATENCY_ROW, Attribution, Once, ProgramSide, Sampled, attribute, sides_ns
 from harness.explain.code import Code, final_code
 from harness.explain.ir_diff import Program, schedule_differences, with_differences
 from harness.explain.summary_sentence import explanation_sentence, labels_of
@@ -24,7 +24,6 @@ from harness.measure.alone import only_one_measures
 from harness.metrics import LATENCY
 from harness.process import Limits
 from harness.progress import Progress
-from harness.records.case import Case
 from harness.records.explanation import Explanation, Method, Part
 from harness.report import render
 from harness.report.data import document_of
@@ -41,15 +40,6 @@ from harness.text import did_you_mean, plural, such_as
 from harness.toolchain import Toolchain
 
 _OF_RULE = ("floor", "alpha", "confirm_alpha", "confidence", "first_look")
-INTERRUPTED = "Interrupted: what was not confirmed by then is inconclusive"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Found:
-    """An explanation that is not kept yet."""
-
-    explanation: Explanation
-    is_stopped: bool  # Whether the user stopped it while it was measured
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +49,7 @@ class AskedPair:
     pair: Pair  # The case on both sides
     base: Side  # Its run. head likewise; within one run, both are that run.
     head: Side
-    within: bool = False  # Whether both are variants of one run
+    within: bool = False  # Whether it is a variant of one run beside its baseline
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +69,7 @@ def explain_pair(
     created: datetime,
     command: Sequence[str] = (),
     directory: ExplanationDirectory | None = None,
-) -> Found:
+) -> Explanation:
     """Say of a case where its time goes on two sides, and what the compiler did differently there."""
     pair, both = asked.pair, (asked.base, asked.head)
     # Within a run, each side is called by its variant.
@@ -87,12 +77,8 @@ def explain_pair(
     facts = [side_facts(side, (*names, side.label)[0], names) for side, names in zip(both, called, strict=True)]
     programs = _programs(asked, toolchains, policy.limits, progress)
     found = _measure(programs, policy, progress, directory)
-    is_stopped = found.is_stopped
-    changed = [] if is_stopped else [part for part in found.parts if is_changed(part) or not part.is_timed]
-    try:
-        codes, code_notes = _final_codes(programs, changed, progress)
-    except KeyboardInterrupt:  # what was measured is not lost
-        codes, code_notes, is_stopped = [{}, {}], ["Interrupted before the final code was compared"], True
+    changed = [part for part in found.parts if is_changed(part) or not part.is_timed]
+    codes, code_notes = _final_codes(programs, changed, progress)
     # As titles call them: `IREE 3.10.0`, `commit 9b05f1760b`; words of a user may be paths and hashes.
     short = [replace(each, label=name) for each, name in zip(facts, side_names(*facts), strict=True)]
     labels = labels_of(*short)
@@ -115,12 +101,7 @@ def explain_pair(
         base_elsewhere=found.base_elsewhere,
         head_elsewhere=found.head_elsewhere,
         schedule=schedule_differences(programs.modules[0].build, programs.modules[1].build, labels),
-        notes=(
-            *([INTERRUPTED] if found.is_stopped else []),
-            *_notes(asked, programs),
-            *found.notes,
-            *code_notes,
-        ),
+        notes=(*_notes(asked, programs), *found.notes, *code_notes),
         settings={
             **{name: getattr(policy.rule, name) for name in _OF_RULE},
             "budget_s": policy.budget_s,
@@ -131,7 +112,7 @@ def explain_pair(
         command=tuple(command) or explain_command(asked),
     )
     sentence = explanation_sentence(replace(explanation, base=short[0], head=short[1]))
-    return Found(explanation=replace(explanation, sentence=sentence), is_stopped=is_stopped)
+    return replace(explanation, sentence=sentence)
 
 
 def keep(explanation: Explanation, results: Path, suite: str) -> tuple[Explanation, Path]:
@@ -149,11 +130,9 @@ def keep_in(directory: ExplanationDirectory, explanation: Explanation) -> Explan
 
 def explain_command(asked: AskedPair) -> tuple[str, ...]:
     """A command line that explains a pair; it means the same tomorrow."""
-    if not asked.within:
-        return ("harness", "explain", *words_of_sides(asked.base, asked.head), "--case", asked.pair.name)
-    of_base, of_head = asked.pair.both
-    variants = () if of_base.baseline else ("--variant", of_base.variant, "--variant", of_head.variant)
-    return ("harness", "explain", "--within", asked.head.label, *variants, "--case", of_head.name)
+    if asked.within:
+        return ("harness", "explain", "--within", asked.head.label, "--case", asked.pair.name)
+    return ("harness", "explain", *words_of_sides(asked.base, asked.head), "--case", asked.pair.name)
 
 
 # --- both programs ---
@@ -185,13 +164,11 @@ def _parts(compiled: Compiled, phases: Sequence[str]) -> ProgramParts:
 def _measure(
     programs: _Programs, policy: MeasurementPolicy, progress: Progress, directory: ExplanationDirectory | None
 ) -> Attribution:
-    budget, seconds, notes = max(int(policy.budget_s), 1), 0.0, list[str]()
+    once, notes = _once(directory, programs.modules, progress), list[str]()
 
-    def count(number: int, sampled: Sampled) -> None:
-        nonlocal seconds
-        before = min(int(seconds), budget)
-        seconds += sampled.seconds
-        progress.step(f"generation {number + 1}", advance=min(int(seconds), budget) - before)
+    def counted(method: Method, number: int, measure: Callable[[], Sampled]) -> Sampled:
+        progress.step(f"generation {number + 1}", advance=0)
+        return once(method, number, measure)
 
     def note_once(_name: str, _seconds: float, sentence: str) -> None:
         """All rows share their generations, so the first that goes on beyond the budget speaks for all."""
@@ -207,39 +184,30 @@ def _measure(
         only_one_measures(progress.note, wait=policy.wait),
         tempfile.TemporaryDirectory(prefix="harness-explain-", ignore_cleanup_errors=True) as folder,
     ):
-        progress.stage("Measure (s at most)", budget)
-        found = attribute(
-            base,
-            head,
-            policy,
-            Path(folder),
-            once=measured_now if directory is None else _Kept(directory, programs.modules, progress).once,
-            on_generation=count,
-            on_beyond=note_once,
-        )
-    progress.step("", advance=budget - min(int(seconds), budget))
+        progress.stage(f"Measure ({policy.budget_s:.0f} s at most)", 1)
+        found = attribute(base, head, policy, Path(folder), once=counted, on_beyond=note_once)
+    progress.step("")
     return found
 
 
-class _Kept:
-    """The generations of an explanation on disk."""
+def _once(directory: ExplanationDirectory | None, both: tuple[Module, Module], progress: Progress) -> Once:
+    """Generations as an earlier stretch measured them, or as they are measured now, and kept."""
+    modules, known = words_of_modules(*both), dict[tuple[Method, int], Sampled]()
+    for method in get_args(Method):
+        kept = {} if directory is None else directory.generations(LATENCY_ROW, method, modules, Sampled)
+        known |= {(method, number): sampled for number, sampled in kept.items()}
+    if known:
+        progress.note(f"Of before the interruption: {plural(len(known), 'generation')}, which count")
 
-    def __init__(self, directory: ExplanationDirectory, modules: tuple[Module, Module], progress: Progress) -> None:
-        self._directory, self._modules = directory, words_of_modules(*modules)
-        self._kept: dict[tuple[Method, int], Sampled] = {}
-        for method in get_args(Method):
-            kept = directory.generations(LATENCY_ROW, method, self._modules, Sampled)
-            self._kept |= {(method, number): sampled for number, sampled in kept.items()}
-        if directory.measured:
-            progress.note(f"Of before the interruption: {plural(directory.measured, 'generation')}, which count")
-
-    def once(self, method: Method, number: int, measure: Callable[[], Sampled]) -> Sampled:
-        """What an earlier stretch measured of a generation, or what is measured now."""
-        if (method, number) in self._kept:
-            return self._kept[method, number]
+    def once(method: Method, number: int, measure: Callable[[], Sampled]) -> Sampled:
+        if (method, number) in known:
+            return known[method, number]
         sampled = measure()
-        self._directory.keep_generation(LATENCY_ROW, method, number, self._modules, sampled)
+        if directory is not None:
+            directory.keep_generation(LATENCY_ROW, method, number, modules, sampled)
         return sampled
+
+    return once
 
 
 # --- what differs ---
@@ -286,14 +254,13 @@ def _notes(asked: AskedPair, programs: _Programs) -> list[str]:
     return notes
 
 
-# --- What a user asks for -> one case on two sides, both compiled ---
+# --- what a user asks for -> one case on two sides, both compiled ---
 
 
 _FORM = (
     "give two sides and a case, as in `harness explain iree==3.10.0 iree==3.12.0 CASE --suite SUITE`; each side is a "
     "run, a toolchain or a commit; or one run with --within and --variant"
 )
-_WHICH_CASE = "which case is not said; give --case"
 
 
 class ExplanationSession(SidesSession[ExplainOptions, ExplanationDirectory]):
@@ -319,8 +286,7 @@ class ExplanationSession(SidesSession[ExplainOptions, ExplanationDirectory]):
         if options.within:
             side = side_of(load_run(Path(options.words[0]), rounds=False), options.words[0])
             require_whole(side)
-            pair = pair_of_variants(side, options.variants, case)
-            return AskedPair(pair=pair, base=side, head=side, within=True)
+            return AskedPair(pair=pair_of_variant(side, options.variant, case), base=side, head=side, within=True)
         first, second = named
         if not (isinstance(first, Path) and isinstance(second, Path)):
             case = self.case = case or _only_case(named, options.suite)
@@ -340,12 +306,10 @@ def _apart(options: ExplainOptions) -> tuple[tuple[str, ...], str | None]:
         raise UsageError(f"{len(words)} words are given, and harness explain takes {form}; leave out {words[-1]}")
     if len(words) == number + 1 and options.case is not None:
         raise UsageError(f"{words[-1]} and --case {options.case} both say which case is meant; leave one of them out")
-    if options.variants and not options.within:
-        raise UsageError("--variant is for variants of one run; give --within too, or leave --variant out")
+    if options.variant is not None and not options.within:
+        raise UsageError("--variant is for a variant of one run; give --within too, or leave --variant out")
     if len(words) < number:
         raise UsageError(_FORM)
-    if len(options.variants) > 2:
-        raise UsageError(f"--variant is given {len(options.variants)} times, and there are two sides; leave one out")
     return words[:number], words[number] if len(words) > number else options.case
 
 
@@ -355,72 +319,46 @@ def _only_case(sides: Sequence[Named], suite: Path | None) -> str:
         raise UsageError(
             "neither side is a run, so the case needs a suite; give --suite, as in --suite suites/esrgan.toml"
         )
-    names = cases_in(place)
-    if len(names) != 1:
-        raise UsageError(f"which case is not said; give it behind the sides{such_as(names)}")
-    return names[0]
-
-
-# --- Which case ---
+    return _one(None, cases_in(place), "")
 
 
 def pair_of_runs(base: Side, head: Side, case: str | None) -> Pair:
     """The case of two runs; by its name, though they define it differently."""
     pairs = {pair.name: pair for pair in pair_runs(base, head, by_name=True)}
     both = [name for name, pair in pairs.items() if pair.base is not None and pair.head is not None]
-    where = f"{base.label} and {head.label}"
-    if case is None:
-        if len(both) > 1:
-            raise UsageError(f"{where}: which case is not said; give it behind the sides{such_as(both)}")
-        case = both[0]
-    if case not in pairs:
-        raise UsageError(f"{where}: there is no case {case!r}{_hint(case, both)}")
-    if case not in both:
+    if case in pairs and case not in both:
         lacks = base.label if pairs[case].base is None else head.label
         raise UsageError(
             f"{lacks} has no case {case!r}, so there is nothing to hold the other one against; name another"
         )
-    return pairs[case]
+    return pairs[_one(case, both, f"{base.label} and {head.label}: ")]
 
 
-def pair_of_variants(side: Side, variants: Sequence[str], case: str | None) -> Pair:
-    """A variant of a run and its baseline, or two variants of it."""
-    cases = [found for found in side.run.header.cases if found.peer is None]
-    known = list(dict.fromkeys(found.variant for found in cases))
-    for variant in variants:
-        if variant not in known:
-            raise UsageError(f"{side.label}: has no variant {variant!r}{did_you_mean(variant, known)}")
-    heads = [found for found in cases if not variants or found.variant == variants[-1]]
-    if case is not None:
-        # With two variants a user may name the case of either.
-        groups = {found.group for found in cases if found.name == case}
-        named = [found for found in heads if found.name == case] or [each for each in heads if each.group in groups]
-        if not named:
-            raise UsageError(f"{side.label}: there is no case {case!r}{_hint(case, [each.name for each in heads])}")
-        heads = named
-    elif not variants:
-        heads = [found for found in heads if found is not side.baselines.get(found.group)]
-    head = _one(side, heads, _WHICH_CASE if variants or case else "which variant is not said; give --variant or a case")
+def pair_of_variant(side: Side, variant: str | None, case: str | None) -> Pair:
+    """A variant of a run and its baseline."""
+    cases = {found.name: found for found in side.run.header.cases if found.peer is None}
+    known = list(dict.fromkeys(found.variant for found in cases.values()))
+    if variant is not None and variant not in known:
+        raise UsageError(f"{side.label}: has no variant {variant!r}{did_you_mean(variant, known)}")
+    wanted = [
+        name
+        for name, found in cases.items()
+        if (variant is None and (case is not None or found is not side.baselines.get(found.group)))
+        or found.variant == variant
+    ]
+    head = cases[_one(case, wanted, f"{side.label}: ")]
     base = side.baselines.get(head.group)
-    if len(variants) == 2:
-        alike = [found for found in cases if (found.group, found.toolchain) == (head.group, head.toolchain)]
-        bases = [found for found in alike if found.variant == variants[0]]
-        if not bases:
-            such = such_as([found.name for found in alike])
-            raise UsageError(f"{side.label}: there is no variant {variants[0]!r} beside it{such}")
-        base = _one(side, bases, _WHICH_CASE)
     if base is None:
-        raise UsageError(f"{side.label}: {head.group} has no baseline; name two variants with --variant")
+        raise UsageError(f"{side.label}: {head.group} has no baseline; name another case")
     if base == head:
         raise UsageError(f"{side.label}: {head.name} is the baseline itself; name another variant with --variant")
     return Pair(name=head.name, base=base, head=head)
 
 
-def _one(side: Side, found: Sequence[Case], lacking: str) -> Case:
-    if len(found) != 1:
-        raise UsageError(f"{side.label}: {lacking}{such_as([case.name for case in found])}")
-    return found[0]
-
-
-def _hint(case: str, names: Sequence[str]) -> str:
-    return did_you_mean(case, names, f"; there {'is' if len(names) == 1 else 'are'} {such_as(names)[2:]}")
+def _one(case: str | None, names: Sequence[str], where: str) -> str:
+    """The case that is named, or the only one."""
+    if case is None and len(names) != 1:
+        raise UsageError(f"{where}which case is not said; give it behind the sides{such_as(names)}")
+    if case is not None and case not in names:
+        raise UsageError(f"{where}there is no case {case!r}{did_you_mean(case, names)}")
+    return names[0] if case is None else case

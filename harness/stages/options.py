@@ -181,8 +181,8 @@ class ExplainOptions(Judging, Results, Compiling, Timing, Loudness):
     Attributes:
         words: Base and head, each a run, a toolchain such as iree==3.12.0, or a commit, as of harness compare; then the
             case. With --within, one run and the case.
-        within: Explain a variant of a run beside its baseline, or two variants beside each other.
-        variants: With --within, the variant; given twice: base, then head.
+        within: Explain a variant of a run beside its baseline.
+        variant: With --within, the variant.
         suite: Suite for sides that are toolchains or commits (default: that of the other side's run).
         case: The case, as harness list shows it (default: the only one there is).
         resume: Go on with this explanation, with its own settings.
@@ -196,7 +196,7 @@ class ExplainOptions(Judging, Results, Compiling, Timing, Loudness):
     words: Annotated[Strings, NAMED] = ()
     _: KW_ONLY
     within: Flag = False
-    variants: Annotated[Strings, Parameter(name="--variant")] = ()
+    variant: str | None = None
     suite: Path | None = None
     case: str | None = None
     resume: Annotated[Path | None, NAMED] = None

@@ -12,9 +12,10 @@ from harness.compare.options import CompareOptions
 from harness.compare.remeasure import RowBench
 from harness.errors import CaseError, Interrupted, UsageError
 from harness.records.comparison import Comparison, Explained, Row
+from harness.records.explanation import Explanation
 from harness.stages import comparing
 from harness.stages.comparing import MOST_ROWS, ComparisonSession, compare_sides, explain_regressions
-from harness.stages.explaining import AskedPair, Found
+from harness.stages.explaining import AskedPair
 from harness.stages.options import RunOptions
 from harness.stages.run import Executor
 from harness.store.kinds import EXPLANATION
@@ -59,11 +60,11 @@ class Explaining:
         self.failing = ""
         monkeypatch.setattr(comparing, "explain_pair", self._explain)
 
-    def _explain(self, asked: AskedPair, *_: object, **__: object) -> Found:
+    def _explain(self, asked: AskedPair, *_: object, **__: object) -> Explanation:
         assert not asked.within
         if asked.pair.name == self.failing:
             raise CaseError("ir", "its IR cannot be had")
-        return Found(explanation=replace(make_explanation(), case=asked.pair.name), is_stopped=False)
+        return replace(make_explanation(), case=asked.pair.name)
 
     def explain(self, *ratios: float) -> tuple[tuple[Explained, ...], tuple[str, ...]]:
         """Of a comparison in which the first cases regressed by so much."""

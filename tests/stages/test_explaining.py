@@ -1,6 +1,6 @@
-"""The line of `harness explain` with its edges replaced: what goes from one to the next, and what costs nothing."""
+"""The line of `harness explain`: which case of which sides is asked for, and what goes from one step to the next."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -9,31 +9,160 @@ from unittest.mock import Mock
 
 import pytest
 
+from harness.compare import sides
 from harness.compare.engine import Generation, Outcome
 from harness.compare.pairs import Pair, Side
 from harness.compare.samplers import MeasurementPolicy, Module
-from harness.errors import CaseError, RunError
+from harness.errors import CaseError, Interrupted, RunError, UsageError
 from harness.explain.attribute import Attribution, Once, ProgramSide, Sampled
 from harness.explain.code import Code
 from harness.explain.profile import Profile
 from harness.ir.differences import Executable, ProgramParts
 from harness.process import Limits
 from harness.records.case import Case
-from harness.records.explanation import Elsewhere
+from harness.records.explanation import Elsewhere, Explanation
 from harness.stages import explaining, ir
-from harness.stages.explaining import INTERRUPTED, AskedPair, Found, explain_command, explain_pair, keep_in
+from harness.stages import session as sides_session
+from harness.stages.explaining import (
+    AskedPair,
+    ExplanationSession,
+    explain_command,
+    explain_pair,
+    keep_in,
+    pair_of_runs,
+    pair_of_variant,
+)
+from harness.stages.options import ExplainOptions, RunOptions
+from harness.stages.session import going_on
 from harness.stats.rule import Rule
+from harness.store.folders import find_folder
+from harness.store.run_directory import RunDirectory
 from harness.store.work_directory import Begun, ExplanationDirectory
-from tests.builders import Notes, a_loadable
+from tests.builders import Notes, a_loadable, make_header
 from tests.compare.runs import a_case, a_side
 from tests.fakes.fake_toolchain import make_fake_toolchain
 from tests.report.explanations import make_part
 
+# --- which case of which sides ---
+
+STOCK, FAST, INERT = a_case("stock", baseline=True), a_case("fast", baseline=False), a_case("inert", baseline=False)
+OTHER = [a_case(variant, device="gpu", baseline=variant == "stock") for variant in ("stock", "fast")]
+SIDE = a_side(STOCK, FAST, INERT, label="results/run")
+NO_BASELINE = a_side(FAST, label="results/run")
+TWO_DEVICES = a_side(STOCK, FAST, *OTHER, label="results/run")
+BASE = a_side(STOCK, FAST, label="results/base")
+
+
+@pytest.mark.parametrize(
+    ("words", "options", "sentence"),
+    [
+        ("a b c d", {}, "4 words are given, and harness explain takes base, head and the case"),
+        ("a", {}, "give two sides and a case, as in `harness explain"),
+        ("a b c", {"case": "d"}, "c and --case d both say which case is meant; leave one of them out"),
+        ("a b", {"variant": "fast"}, "--variant is for a variant of one run; give --within too"),
+        ("a b c", {"within": True}, "3 words are given, and harness explain takes a run and the case with --within"),
+    ],
+)
+def test_words_that_do_not_go_together(words: str, options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        ExplanationSession(ExplainOptions(tuple(words.split()), **options))
+    assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("side", "variant", "case", "base", "head"),
+    [
+        (SIDE, "fast", None, "net/stock@cpu", "net/fast@cpu"),
+        (SIDE, None, "net/fast@cpu", "net/stock@cpu", "net/fast@cpu"),
+        (TWO_DEVICES, "fast", "net/fast@gpu", "net/stock@gpu", "net/fast@gpu"),
+    ],
+)
+def test_a_variant_is_held_against_its_baseline(
+    side: Side, variant: str | None, case: str | None, base: str, head: str
+) -> None:
+    of_base, of_head = pair_of_variant(side, variant, case).both
+    assert (of_base.name, of_head.name) == (base, head)
+    assert pair_of_runs(BASE, side, "net/stock@cpu").both == (STOCK, STOCK)
+
+
+@pytest.mark.parametrize(
+    ("sides", "variant", "case", "sentence"),
+    [
+        ((SIDE,), None, None, "which case is not said; give it behind the sides, one of net/fast@cpu, net/inert@cpu"),
+        ((SIDE,), "fats", None, "has no variant 'fats'; did you mean \"fast\"?"),
+        ((SIDE,), "stock", None, "net/stock@cpu is the baseline itself; name another variant with --variant"),
+        ((SIDE,), "fast", "net/slow@gpu", "there is no case 'net/slow@gpu'"),
+        ((TWO_DEVICES,), "fast", None, "which case is not said; give it behind the sides, one of net/fast@cpu, net/f"),
+        ((NO_BASELINE,), "fast", None, "net@cpu has no baseline; name another case"),
+        ((BASE, SIDE), None, None, "which case is not said; give it behind the sides, one of net/stock@cpu, net/fast"),
+        ((BASE, SIDE), None, "net/fats@cpu", "there is no case 'net/fats@cpu'; did you mean \"net/fast@cpu\"?"),
+        ((BASE, SIDE), None, "net/inert@cpu", "results/base has no case 'net/inert@cpu', so there is nothing to hold "),
+    ],
+)
+def test_a_case_that_is_not_clear(
+    sides: tuple[Side, ...], variant: str | None, case: str | None, sentence: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        pair_of_runs(sides[0], sides[1], case) if len(sides) == 2 else pair_of_variant(sides[0], variant, case)
+    assert sentence in str(caught.value)
+
+
+SUITE = """
+name = "small"
+baseline = "stock"
+peers = ["onnxruntime"]
+[models.net]
+mlir = "net.mlir"
+function = "main"
+inputs = [{ shape = [2] }]
+[variants.stock]
+[devices.cpu]
+uri = "local-sync"
+backend = "llvm-cpu"
+"""
+
+
+def test_a_case_of_two_releases_may_be_left_out_where_a_suite_has_one_and_it_goes_on_with_what_was_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run_suite(options: RunOptions, *_: object, on_begin: Callable[[RunDirectory], None], **__: object) -> Path:
+        assert options.patterns == ("net/stock@cpu",)
+        on_begin(RunDirectory.create(tmp_path / "results", make_header()))
+        raise Interrupted("interrupted")
+
+    monkeypatch.setattr(sides_session, "run_suite", run_suite)
+    tools = [make_fake_toolchain(tmp_path / "tools")]
+    monkeypatch.setattr(sides, "get_toolchains", lambda names, **_: tools * len(names))
+    suite = tmp_path / "small.toml"
+    suite.write_text(SUITE)
+    (tmp_path / "net.mlir").touch()
+    options = ExplainOptions(("iree==3.10.0", "iree==3.12.0"), suite=suite, results=tmp_path / "results", seed=7)
+    with pytest.raises(Interrupted) as caught, ExplanationSession(options, ("explain",)) as session:
+        session.asked()
+    path = find_folder("latest", options.results, kind="explanation", unfinished=True)
+    assert str(caught.value) == f"interrupted; go on with `harness explain --resume {path}`"
+    with ExplanationDirectory.resume(path) as folder:
+        assert list(folder.runs()) == ["0.0.0"]
+    again, _ = going_on(ExplanationDirectory, ExplainOptions(resume=path, quiet=True))
+    assert (again.words, again.seed, again.quiet) == (options.words, 7, True)
+    with pytest.raises(UsageError, match="goes on with the explanation's own settings; leave out seed"):
+        going_on(ExplanationDirectory, ExplainOptions(resume=path, seed=3))
+    # What the suite does not say is said before anything is compiled.
+    suite.write_text(f"{SUITE}\n[variants.fast]\n")
+    with pytest.raises(UsageError, match=r"one of net/stock@cpu, net/fast@cpu$"):
+        ExplanationSession(options).asked()
+    with pytest.raises(UsageError, match=r"there is no case 'net/stok@cpu'; did you mean \"net/stock@cpu\"\?$"):
+        ExplanationSession(replace(options, words=(*options.words, "net/stok@cpu"))).asked()
+
+
+# --- from one step to the next ---
+
 POLICY = MeasurementPolicy(rule=Rule(floor=0.01), budget_s=9.0, cap_s=1.0, seed=3, call_limit_s=1.0, limits=Limits())
 NOW = datetime(2026, 11, 22, 14, 0, 0, tzinfo=timezone.utc)
-STOCK, FAST = a_case("stock"), a_case("fast", compile_flags=("--fast",))
-SIDE = a_side(STOCK, FAST, label="results/run")
-WITHIN = AskedPair(pair=Pair(name=FAST.name, base=STOCK, head=FAST), base=SIDE, head=SIDE, within=True)
+FASTER = a_case("fast", compile_flags=("--fast",))
+BEGUN = Begun(created=NOW.isoformat(), machine="m", options={}, command=("harness", "explain"))
+RUN = a_side(STOCK, FASTER, label="results/run")
+WITHIN = AskedPair(pair=Pair(name=FASTER.name, base=STOCK, head=FASTER), base=RUN, head=RUN, within=True)
 CHANGED = make_part("conv", 2.0, 4.0, "regressed", base=("d_0",), head=("d_0",))
 SAME = make_part("pad", 1.0, 1.0, base=("d_1",), head=("d_1",))
 
@@ -45,14 +174,10 @@ class Edges:
         self.toolchain = make_fake_toolchain(folder / "tools")
         self.notes = Notes()
         self.coded: list[Sequence[str]] = []
-        self.is_stopped = False
         self.directory: ExplanationDirectory | None = None
         self.once: Once | None = None
         self.code_error = ""
-        self.executables: tuple[Executable, ...] = (
-            Executable(name="d_0", phases={}, dispatches=1),
-            Executable(name="d_1", phases={}, dispatches=1),
-        )
+        self.executables = tuple(Executable(name=name, phases={}, dispatches=1) for name in ("d_0", "d_1"))
         for name in ("attribute", "_parts", "_final_code"):
             monkeypatch.setattr(explaining, name, getattr(self, name.strip("_")))
         monkeypatch.setattr(ir, "find_module", self.find_module)
@@ -71,7 +196,7 @@ class Edges:
         self, base: ProgramSide, head: ProgramSide, policy: MeasurementPolicy, folder: Path, **given: Any
     ) -> Attribution:
         """A convolution that takes twice as long."""
-        assert (base.module.case, head.module.case) == (STOCK, FAST)
+        assert (base.module.case, head.module.case) == (STOCK, FASTER)
         assert policy is POLICY
         assert folder.is_dir() and not list(folder.iterdir())
         self.once = given["once"]
@@ -84,19 +209,16 @@ class Edges:
             head_elsewhere=Elsewhere(device_ns={}, host_ns=2e5, profiled_ratio=1.0),
             generations=(),
             notes=("a note of measuring",),
-            is_stopped=self.is_stopped,
         )
 
     def final_code(self, _: object, names: Sequence[str], __: object) -> Mapping[str, Code]:
         """Nothing, of the names that are kept."""
-        if self.code_error == INTERRUPTED:
-            raise KeyboardInterrupt
         if self.code_error:
             raise CaseError("ir", self.code_error)
         self.coded.append(names)
         return {}
 
-    def explain(self) -> Found:
+    def explain(self) -> Explanation:
         """Explain one variant beside the baseline."""
         toolchains = {"0.0.0": self.toolchain}
         return explain_pair(WITHIN, toolchains, POLICY, self.notes, created=NOW, directory=self.directory)
@@ -108,9 +230,7 @@ def edges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Edges:
 
 
 def test_what_is_found_goes_into_the_explanation(edges: Edges) -> None:
-    found = edges.explain()
-    explanation = found.explanation
-    assert not found.is_stopped
+    explanation = edges.explain()
     assert explanation.case == "net/fast@cpu"
     assert (explanation.base.variants, explanation.head.variants) == (("stock",), ("fast",))
     assert [part.operation for part in explanation.parts] == ["conv", "pad"]
@@ -120,38 +240,20 @@ def test_what_is_found_goes_into_the_explanation(edges: Edges) -> None:
     assert "a note of measuring" in explanation.notes
     assert edges.coded == [["d_0"], ["d_0"]], "only what changed is compiled once more"
     assert explanation.command == ("harness", "explain", "--within", "results/run", "--case", "net/fast@cpu")
-
-
-def test_a_final_code_that_cannot_be_had_costs_nothing_else(edges: Edges) -> None:
     edges.code_error = "iree-compile was killed"
-    explanation = edges.explain().explanation
-    assert len(explanation.parts) == 2
+    explanation = edges.explain()
+    assert len(explanation.parts) == 2, "a final code that cannot be had costs nothing else"
     assert "The final code of dispatches is not compared: iree-compile was killed" in explanation.notes
-
-
-def test_one_that_is_stopped_loses_nothing_and_compiles_nothing_more(edges: Edges) -> None:
-    edges.code_error = INTERRUPTED
-    late = edges.explain()
-    assert late.is_stopped and [part.operation for part in late.explanation.parts] == ["conv", "pad"]
-    assert "Interrupted before the final code was compared" in late.explanation.notes
-    edges.is_stopped = True
-    found = edges.explain()
-    assert found.is_stopped and found.explanation.notes[0] == INTERRUPTED
-    assert edges.coded == []
-
-
-def test_a_program_without_dispatches_cannot_be_explained(edges: Edges) -> None:
     edges.executables = ()
     with pytest.raises(CaseError, match="the base's program has no dispatch"):
         edges.explain()
 
 
 def test_its_generations_are_on_disk_as_they_end(edges: Edges, tmp_path: Path) -> None:
-    begun = Begun(created=NOW.isoformat(), machine="m", options={}, command=("harness", "explain"))
     profile = Profile(calls=3, call_ns=5.0, dispatch_ns={"d_0": 4.0}, untimed={"d_1": "why"})
     latency = Generation(log_ratio=0.5, base=3.0, head=5.0, rounds=4, seconds=1.0)
     sampled = Sampled(latency=latency, base=profile, head=profile, seconds=2.0)
-    with ExplanationDirectory.create(tmp_path, "small", NOW, begun) as directory:
+    with ExplanationDirectory.create(tmp_path, "small", NOW, BEGUN) as directory:
         edges.directory = directory
         edges.explain()
         assert edges.once is not None
@@ -161,24 +263,21 @@ def test_its_generations_are_on_disk_as_they_end(edges: Edges, tmp_path: Path) -
         again = edges.once("alone", 0, Mock(side_effect=AssertionError("it is known")))
         assert again == sampled
         assert "Of before the interruption: 1 generation, which count" in edges.notes.lines
-        keep_in(edges.directory, edges.explain().explanation)
+        keep_in(edges.directory, edges.explain())
     assert {file.name for file in directory.path.iterdir()} == {"explanation.json", "report.md", "finished.json"}
 
 
 def test_what_other_modules_gave_is_no_part_of_it(edges: Edges, tmp_path: Path) -> None:
-    begun = Begun(created=NOW.isoformat(), machine="m", options={}, command=())
-    with ExplanationDirectory.create(tmp_path, "small", NOW, begun) as directory:
+    with ExplanationDirectory.create(tmp_path, "small", NOW, BEGUN) as directory:
         directory.keep_generation("the whole case", "alone", 0, "others", {})
     with ExplanationDirectory.resume(directory.path) as edges.directory, pytest.raises(RunError, match="other modules"):
         edges.explain()
 
 
-def test_the_command_means_the_same_tomorrow() -> None:
+def test_the_command_of_two_releases_means_the_same_tomorrow() -> None:
     base, head = a_side(STOCK, label="iree==3.12.0"), a_side(STOCK, label="iree==3.13.0")
     asked = AskedPair(pair=Pair(name=STOCK.name, base=STOCK, head=STOCK), base=base, head=head)
     suite = base.run.header.suite
     assert explain_command(asked) == (
         *("harness", "explain", "iree==3.12.0", "iree==3.13.0", "--suite", suite, "--case", "net/stock@cpu"),
     )
-    other = replace(WITHIN, pair=Pair(name="net/inert@cpu", base=FAST, head=a_case("inert")))
-    assert explain_command(other)[4:8] == ("--variant", "fast", "--variant", "inert")
