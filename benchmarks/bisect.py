@@ -81,7 +81,7 @@ class History:
     """What the positions of a history really take; None: it cannot be measured.
 
     Attributes:
-        stretches: Its ends as a user gives them, each the end that is good and the one that is bad.
+        stretches: Its ends as a user gives them, each the end that is older and the one that is newer.
     """
 
     levels: tuple[float | None, ...]
@@ -203,11 +203,11 @@ def two_steps(size: int, step: float, rng: np.random.Generator) -> History:
 
 
 def step_and_repair(size: int, step: float, rng: np.random.Generator) -> History:
-    """A step and its repair, with a release between them that the user knows to be bad (`--bad` and `--fixed`)."""
+    """A step and its repair, with a release between them that the user knows to be bad: two searches."""
     first, repair = sorted(int(place) for place in rng.choice(np.arange(1, size), size=2, replace=False))
     bad = int(rng.integers(first, repair))
     levels = tuple(1 + step if first <= at < repair else 1.0 for at in range(size))
-    return History(levels=levels, stretches=((0, bad), (size - 1, bad)))
+    return History(levels=levels, stretches=((0, bad), (bad, size - 1)))
 
 
 def with_failures(size: int, step: float, rng: np.random.Generator) -> History:

@@ -81,43 +81,38 @@ class Findings:
     steps: tuple[Step, ...]  # In the order of the history
     probes: tuple[Probe, ...]  # All that was measured, in the order in which that was done
     open: Mapping[tuple[int, int], str]  # Stretches of which it is not known whether they hold a step, and why
-    # The same of stretches whose ends differ too little for the step that was asked for
-    aside: Mapping[tuple[int, int], str]
 
 
-def find_steps(first: int, last: int, measure: Measure, floor: float, *, every: bool = False) -> Findings:
-    """Search the stretch between two positions, either of which may be the later one."""
-    search = _Search(measure, floor, every=every)
+def find_steps(first: int, last: int, measure: Measure, floor: float) -> Findings:
+    """Search the stretch between two positions."""
+    search = _Search(measure, floor)
     stretches = [(first, last)]
     while stretches:
         stretches += search.halve(*stretches.pop())
-    order = 1 if last >= first else -1
     return Findings(
-        steps=tuple(sorted(search.steps, key=lambda step: order * step.before)),
+        steps=tuple(sorted(search.steps, key=lambda step: step.before)),
         probes=tuple(search.probes),
         open=search.open | search.gradual(),
-        aside=search.aside,
     )
 
 
 class _Search:
-    def __init__(self, measure: Measure, floor: float, *, every: bool) -> None:
+    def __init__(self, measure: Measure, floor: float) -> None:
         self._measure = measure
         self._floor = floor
         self._may_place = True
-        self._least = 0.0 if every else math.nan
+        self._least = 0.0  # Below which a step is beside the question, in the logarithm; 0.0 until the ends are judged
         self._without: list[tuple[int, int]] = []
         self.steps: list[Step] = []
         self.probes: list[Probe] = []
         self.open: dict[tuple[int, int], str] = {}
-        self.aside: dict[tuple[int, int], str] = {}
 
     def gradual(self) -> dict[tuple[int, int], str]:
         """The narrowest stretches whose ends differ though no step and nothing unknown is in them, and why."""
         found: dict[tuple[int, int], str] = {}
         for first, last in reversed(self._without):
             told = [*((step.before, step.after) for step in self.steps), *self.open, *found]
-            if not any(set(pair) <= {first, last, *_inside(first, last)} for pair in told):
+            if not any(first <= one and other <= last for one, other in told):
                 found[first, last] = (
                     "its ends differ, and no two neighbours that were judged do as much: it came bit by bit"
                 )
@@ -126,15 +121,11 @@ class _Search:
     def halve(self, first: int, last: int) -> list[tuple[int, int]]:
         """Find one step of a stretch; the stretches that are still to be searched."""
         whole = self._probe(first, last, self._floor, None)
-        if isinstance(whole, Unusable) or not whole.differs:
-            if isinstance(whole, Unusable) or whole.standing == "open":
-                is_small = isinstance(whole, Measured) and max(-whole.low, whole.high) < self._least
-                (self.aside if is_small else self.open)[first, last] = whole.reason
+        if isinstance(whole, Unusable) or (whole.standing == "open" and not self._is_small(whole)):
+            self.open[first, last] = whole.reason
+        if isinstance(whole, Unusable) or not whole.differs or self._is_small(whole):
             return []
-        if max(-whole.low, whole.high) < self._least:
-            return self._put_aside((first, last), abs(whole.centre))
-        if math.isnan(self._least):
-            self._least = max(math.log1p(self._floor), _ASIDE * abs(whole.centre))
+        self._least = self._least or max(math.log1p(self._floor), _ASIDE * abs(whole.centre))
         before, after, passed_over, placed = first, last, set[int](), False
         lies = {first: 0.0, last: whole.centre}
         while (place := middle(before, after, passed_over)) is not None:
@@ -149,13 +140,12 @@ class _Search:
             else:
                 after = place
         size = self._probe(before, after, self._floor, None)
-        if isinstance(size, Measured) and size.differs and max(-size.low, size.high) < self._least:
-            self._without.append((first, last))
-            self._put_aside((before, after), abs(size.centre))
-            return self._left(lies, (before, after), whole.centre - size.centre)
         if isinstance(size, Measured) and size.differs:
-            between = tuple(place for place in _inside(before, after) if place in passed_over)
-            self.steps.append(Step(before=before, after=after, passed_over=between, size=size))
+            if self._is_small(size):
+                self._without.append((first, last))
+            else:
+                between = tuple(place for place in range(before + 1, after) if place in passed_over)
+                self.steps.append(Step(before=before, after=after, passed_over=between, size=size))
             return self._left(lies, (before, after), whole.centre - size.centre)
         if isinstance(size, Measured) and placed:
             self._may_place = False  # some lie elsewhere, so the judge has to tell
@@ -166,21 +156,16 @@ class _Search:
             self.open[before, after] = f"it lies between these, but they do not differ directly: {size.reason}"
         return [(begin, end) for begin, end in ((first, before), (after, last)) if begin != end]
 
+    def _is_small(self, found: Measured) -> bool:
+        return max(-found.low, found.high) < self._least
+
     def _left(self, lies: Mapping[int, float], step: tuple[int, int], rest: float) -> list[tuple[int, int]]:
         """Of what was measured, neighbours beside the step that lie far enough apart, the farthest last."""
-        places = sorted(lies, reverse=step[0] > step[1])
+        places = sorted(lies)
         apart = {(one, two): abs(lies[two] - lies[one]) for one, two in pairwise(places) if (one, two) != step}
         if abs(rest) >= self._least > max(apart.values(), default=0.0):  # some were placed wrongly
             return [side for side in ((places[0], step[0]), (step[1], places[-1])) if side[0] != side[1]]
-        for pair, log in apart.items():
-            if math.log1p(self._floor) < log < self._least:
-                self._put_aside(pair, log)
         return sorted((pair for pair, log in apart.items() if log >= self._least), key=apart.__getitem__)
-
-    def _put_aside(self, pair: tuple[int, int], log: float) -> list[tuple[int, int]]:
-        times = f"they lie about {math.exp(log):.3f} times apart, less than a quarter of what was asked for"
-        self.aside[pair] = f"not searched, since {times}; --all-steps searches it"
-        return []
 
     def _probe(self, base: int, head: int, floor: float, whole: Measured | None) -> Measured | Unusable:
         """Measure a position, beside the first one of a stretch whose ends are known, or for itself."""
@@ -198,12 +183,8 @@ class _Search:
 
 def middle(before: int, after: int, passed_over: AbstractSet[int]) -> int | None:
     """The position with as many usable ones on either side; None: there is none between the two."""
-    left = [place for place in _inside(before, after) if place not in passed_over]
+    left = [place for place in range(before + 1, after) if place not in passed_over]
     return left[len(left) // 2] if left else None
-
-
-def _inside(before: int, after: int) -> range:
-    return range(before + 1, after) if before < after else range(before - 1, after, -1)
 
 
 def edge_of(whole: Measured, floor: float) -> float:

@@ -224,16 +224,13 @@ def _task(
 
 def _timed(asked: Trial, pair: Pair, metric: Metric, task: Task, progress: Progress) -> Trial:
     """Generations until the engine has decided."""
-    whole, done_s = max(1, int(task.budget_s)), 0.0
-    progress.stage(f"{_title(asked)} (s at most)", whole)
+    progress.stage(f"{_title(asked)} ({task.budget_s:.0f} s at most)", 1)
 
-    def show(_: str, generation: Generation) -> None:
-        nonlocal done_s
-        before = min(int(done_s), whole)
-        done_s += generation.seconds
-        progress.step(asked.head, advance=min(int(done_s), whole) - before)
+    def show(_name: str, _generation: Generation) -> None:
+        progress.step(asked.head, advance=0)
 
     (outcome,) = decide([task], show, on_beyond=lambda _name, _seconds, sentence: progress.note(sentence))
+    progress.step(asked.head)
     return _filled(asked, measured_row(pair, metric, outcome, asked.floor))
 
 
@@ -243,16 +240,5 @@ def _title(asked: Trial) -> str:
 
 def _filled(asked: Trial, row: Row) -> Trial:
     """What a row of a comparison says, as a measurement."""
-    said = (
-        "verdict",
-        "reason",
-        "ratio",
-        "ci_low",
-        "ci_high",
-        "p",
-        "base_value",
-        "head_value",
-        "generations",
-        "seconds",
-    )
-    return replace(asked, **{name: getattr(row, name) for name in said})
+    figures = ("ratio", "ci_low", "ci_high", "p", "base_value", "head_value", "generations", "seconds")
+    return replace(asked, **{name: getattr(row, name) for name in ("verdict", "reason", *figures)})

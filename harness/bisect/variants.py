@@ -11,8 +11,6 @@ from typing import Any, Literal
 from harness.toolchain.tools import flag_name
 
 Kind = Literal["flag", "run flag", "plugin", "option"]
-# What sets others where the compiler is not told otherwise, and how the names of those end that it is known to set.
-LEVEL, _LEVELS = "iree-opt-level", "-opt-level"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,16 +61,15 @@ class Part:
     @property
     def words(self) -> str:
         """How a report names it: `--iree-x=y`, `without --iree-x`, `tuned: vector_width = 16`."""
+        if not self.adds:
+            return f"without {self.text}{f': {self.option}' if self.option else ''}"
         value = str(self.value).lower() if isinstance(self.value, bool) else repr(self.value)
-        named = {
+        return {
             "flag": self.text,
             "run flag": f"{self.text} at run time",
             "plugin": f"plugin {self.text}",
             "option": f"{self.text}: {self.option} = {value}",
         }[self.kind]
-        return (
-            named if self.adds else f"without {self.text if self.kind != 'option' else f'{self.text}: {self.option}'}"
-        )
 
 
 def uses_of(plugins: Iterable[tuple[str, Mapping[str, Any]]]) -> tuple[Use, ...]:
@@ -161,12 +158,3 @@ def _flags_with(kind: Kind, base: Sequence[str], head: Sequence[str], parts: Ite
         *in_head,
         *(flag for flag in added if flag not in order),
     )
-
-
-def parts_of_level(part: Part, known: Collection[str]) -> tuple[Part, ...]:
-    """The levels that an optimisation level sets for parts of the compiler, as parts in its place; else ()."""
-    if part.kind != "flag" or not part.adds or flag_name(part.text) != LEVEL:
-        return ()
-    level = part.text.partition("=")[2]
-    names = sorted(name for name in known if name.endswith(_LEVELS) and name != LEVEL)
-    return tuple(Part(kind="flag", adds=True, text=f"--{name}={level}") for name in names)

@@ -79,7 +79,6 @@ class OpenStretch:
     first: str
     last: str
     reason: str
-    aside: bool = False  # Whether its ends differ too little for the step that was asked for
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +90,6 @@ class FoundCause:
     beside: tuple[int, ...] = ()  # Numbers of the parts that both sides have: causes that were found before
     alone: tuple[Trial, ...] = ()  # Of several parts, each of them alone, likewise
     untold: bool = False  # Whether a smaller set could not be told, so that there may be one
-    inside: tuple[str, ...] = ()  # Of an optimisation level, the flags among what it sets that make the difference
     explanation: str = ""  # What the compiler does differently with them, in a sentence; "" where that is not known
     explanation_id: str = ""  # Of the explanation that says more; "" likewise
 
@@ -108,7 +106,7 @@ class Bisection:
     unit: str
     floor: float  # Relative change below which nothing counts as a step
     over: Over
-    ends: tuple[str, ...]  # Good, bad, and fixed if given; of parts the base variant and the case's
+    ends: tuple[str, ...]  # Good and bad; of parts the base variant and the case's
     positions: tuple[Position, ...]  # All that were compiled, in the order of the history
     trials: tuple[Trial, ...]  # All that was measured, in the order in which that was done
     steps: tuple[FoundStep, ...] = ()
@@ -126,11 +124,10 @@ class Bisection:
     @property
     def is_open(self) -> bool:
         """Whether more time may tell more: something was not measured or searched, or stayed open."""
-        unknown = (*(trial.is_open for trial in self.trials), *(stretch.aside for stretch in self.open))
-        return not self.finished or any(unknown)
+        return not self.finished or any(trial.is_open for trial in self.trials)
 
     @property
     def is_known(self) -> bool:
         """Whether what was asked is known, whatever is not known beside that."""
         is_told = self.finished or {step.passed_over for step in self.steps} == {()}
-        return is_told and all(stretch.aside for stretch in self.open)
+        return is_told and not self.open

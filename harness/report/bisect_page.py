@@ -41,7 +41,7 @@ def page(found: Bisection, _: View) -> Page:
     ]
     title = f"{found.suite}: {_figure(found)} of {found.case} beside variant {found.ends[0]}"
     if found.over == "releases":
-        ends = f"from IREE {found.ends[0]} to {', '.join(found.ends[1:])}"
+        ends = f"from IREE {found.ends[0]} to {found.ends[1]}"
         title = f"{found.suite}: {_figure(found)} of {found.case} {ends}"
     tones = [TONES[trial.verdict] for trial in found.trials]
     return Page(
@@ -101,9 +101,8 @@ def _made(cause: FoundCause, found: Bisection) -> str:
     names = " and ".join(found.parts[number - 1] for number in cause.parts)
     together = " together" if len(cause.parts) > 1 else ""
     beside = f" with part {_numbers(cause.beside)}" if cause.beside else ""
-    inside = f" (of what it sets: {' or '.join(cause.inside)})" if cause.inside else ""
     words = times_that_of(f"{found.ends[0]}{beside}", cause.size, found.unit)
-    return f"{names}{inside}{together}: {_figure(found)} {words}"
+    return f"{names}{together}: {_figure(found)} {words}"
 
 
 def times_that_of(base: str, trial: Trial, unit: str) -> str:
@@ -139,19 +138,11 @@ def _numbers(numbers: Sequence[int]) -> str:
 
 
 def _contradicted(found: Bisection) -> list[str]:
-    """What was given as good, bad or fixed, and is not."""
-    if found.over == "flags":
-        return []
-    good, bad, *fixed = found.ends
-    told = {(trial.base, trial.head): trial for trial in reversed(found.trials)}  # the first one of a pair counts
-    lines, whole = [], told.get((good, bad))
-    if whole is not None and whole.verdict == "improved":
-        lines.append(f"{bad} was given as bad, and is the better one: {times_that_of(good, whole, found.unit)}")
-    for end in fixed:
-        again = told.get((end, bad))
-        if again is not None and again.verdict in ("unchanged", "identical"):
-            lines.append(f"{end} was given as fixed, and does not differ from {bad}: {_beside(again, found.unit)}")
-    return lines
+    """What was given as bad, and is not."""
+    good, bad = found.ends
+    better = ((good, bad, "improved"), (bad, good, "regressed"))
+    told = [trial for trial in found.trials if (trial.base, trial.head, trial.verdict) in better]
+    return [f"{bad} was given as bad, and is the better one: {_beside(trial, found.unit)}" for trial in told[:1]]
 
 
 # --- Tables ---
@@ -190,18 +181,17 @@ def _causes_tables(found: Bisection) -> list[Part]:
             value=lambda cause: tuple(f"{trial.head}: {_ratio(trial)} ({trial.verdict})" for trial in cause.alone),
         ),
         Field(title="what differs", kind="sentence", value=lambda cause: cause.explanation, rank=1),
-        Field(title="remark", kind="sentence", value=_remark),
+        Field(
+            title="remark",
+            kind="sentence",
+            value=lambda cause: "a smaller set could not be told, so there may be one" if cause.untold else "",
+        ),
     )
     tones = [TONES[cause.size.verdict] for cause in found.causes]
     return [
         Table(title=f"Parts of {found.ends[1]}", columns=parts),
         *table_of(fields, found.causes, "What makes the difference", tones=tones),
     ]
-
-
-def _remark(cause: FoundCause) -> tuple[str, ...]:
-    untold = ("a smaller set could not be told, so there may be one",) if cause.untold else ()
-    return (*untold, *((f"of what the level sets: {' or '.join(cause.inside)}",) if cause.inside else ()))
 
 
 def _trial_fields(found: Bisection) -> tuple[Field[Trial], ...]:
@@ -251,8 +241,6 @@ def _next_steps(found: Bisection) -> list[Step]:
     if not found.finished or any(trial.is_open for trial in found.trials):
         longer = "" if not found.finished else f" --row-budget {2 * found.settings.get('row_budget', 60.0):g}"
         steps.append(Step("go on with more time", f"{again}{longer}"))
-    if any(stretch.aside for stretch in found.open):
-        steps.append(Step("search for smaller steps too", f"{again} --all-steps"))
     explained = [(f"from {step.before} to {step.after}", step.explanation_id) for step in found.steps]
     explained += [(f"with part {_numbers(cause.parts)}", cause.explanation_id) for cause in found.causes]
     for where, name in explained:

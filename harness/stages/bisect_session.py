@@ -43,7 +43,7 @@ from harness.stats.rule import Rule
 from harness.store.evidence import find_failure
 from harness.store.files import FINISHED_FILE
 from harness.store.folders import find_folder
-from harness.store.run_directory import RunDirectory, load_run
+from harness.store.run_directory import load_run
 from harness.store.work_directory import BisectDirectory, KeptSentence
 from harness.suite.load import Suite
 from harness.text import did_you_mean, such_as
@@ -82,9 +82,10 @@ class Wanted:
     others: Sequence[Toolchain] = ()  # It is compared with these
 
 
-def make_place(wanted: Wanted, options: OneCase, progress: Progress, **more: Any) -> Place | Unusable:
-    """A position, compiled and checked, or why it cannot be measured; `more` is for the run that does it."""
-    resume: Path | None = more.pop("resume", None)
+def make_place(
+    wanted: Wanted, options: OneCase, progress: Progress, *, resume: Path | None = None, **more: Any
+) -> Place | Unusable:
+    """A position, compiled and checked, in the run that was begun for it or a new one, or why it cannot be measured."""
     if resume is not None and (resume / FINISHED_FILE).is_file():
         return place_in(resume, wanted)
     try:
@@ -168,22 +169,19 @@ class BisectSession(ABC):
     def place(self, name: str) -> Place | Unusable:
         """A position, compiled once in the life of the bisect, when it is first asked for."""
         if name not in self._places:
-            resume = self.directory.runs().get(name)
             try:
-                self._places[name] = self.compiled(self.wanted(name), resume)
+                self._places[name] = make_place(
+                    self.wanted(name),
+                    self.options,
+                    self.progress,
+                    resume=self.directory.runs().get(name),
+                    on_begin=lambda run: self.directory.keep_run(name, run.path),
+                )
             except Interrupted:
                 raise Interrupted(f"interrupted; {self.how_to_go_on}") from None
             except RunError as error:
                 raise RunError(f"{error}; then {self.how_to_go_on}") from None
         return self._places[name]
-
-    def compiled(self, wanted: Wanted, resume: Path | None) -> Place | Unusable:
-        """A position, in the run that was begun for it, or in a new one."""
-
-        def keep_run(run: RunDirectory) -> None:
-            self.directory.keep_run(wanted.name, run.path)
-
-        return make_place(wanted, self.options, self.progress, resume=resume, on_begin=keep_run)
 
     # --- measurements ---
 
@@ -255,13 +253,13 @@ class BisectSession(ABC):
 
     # --- why ---
 
-    def explained(self, before: str, after: str, expected: Verdict) -> KeptSentence:
+    def explained(self, size: Trial) -> KeptSentence:
         """What the compiler does differently from one position to another, once in the life of the bisect.
 
         Nothing is said where the metric is no latency, where it cannot be explained, or where what was measured for
         that does not show the change; a note says why.
         """
-        base, head, step = self.place(before), self.place(after), f"{before}..{after}"
+        base, head, step = self.place(size.base), self.place(size.head), f"{size.base}..{size.head}"
         kept = self.directory.sentence(step)
         if kept is not None:
             return kept
@@ -285,10 +283,8 @@ class BisectSession(ABC):
         except (CaseError, RunError) as error:
             self.progress.note(f"The step is not explained: {error}")
             return KeptSentence()
-        if explanation.latency.verdict != expected:
-            why = "measured with its parts it is not seen again"
-            if explanation.latency.verdict == "inconclusive":
-                why = f"its parts were not measured for long enough ({explanation.latency.reason})"
+        if explanation.latency.verdict != size.verdict:
+            why = f"measured with its parts it is {explanation.latency.verdict} ({explanation.latency.reason})"
             self.progress.note(f"The step is not explained: {why}; see {path}")
             return KeptSentence()
         said = KeptSentence(text=explanation.sentence, explanation=explanation.id)

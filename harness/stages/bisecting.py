@@ -7,27 +7,16 @@ next one begins.
 """
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import product
-from typing import Any
 
 from packaging.version import Version
 
-from harness.bisect.search import (
-    Cause,
-    Effect,
-    Measured,
-    Step,
-    Unusable,
-    edge_of,
-    find_steps,
-    minimal_causes,
-    nearer_end,
-)
-from harness.bisect.trials import JUDGED_OF_SEARCH, as_measured
-from harness.bisect.variants import CompileConfig, Part, parts_between, parts_of_level, with_parts
+from harness.bisect.search import Cause, Effect, Measured, Unusable, edge_of, find_steps, minimal_causes, nearer_end
+from harness.bisect.trials import as_measured
+from harness.bisect.variants import CompileConfig, Part, parts_between, with_parts
 from harness.compare.pairs import TOOLCHAIN_PREFIX
 from harness.errors import ToolchainError, UsageError
 from harness.progress import Progress
@@ -43,7 +32,142 @@ from harness.store.work_directory import SUITES_FOLDER, Begun, BisectDirectory, 
 from harness.suite.cases import case_meant
 from harness.suite.load import Suite, load_suite
 from harness.text import plural
-from harness.toolchain import Toolchain, compiler_flags, release_named, releases_between, toolchain_named
+from harness.toolchain import Toolchain, release_named, releases_between, toolchain_named
+
+# --- beginning, and going on ---
+
+
+def session_of(options: BisectOptions, command: Sequence[str], progress: Progress) -> BisectSession:
+    """The bisect that the options ask for, new or to go on with; nothing is compiled yet.
+
+    A folder for it is made once it is known that there is something to search, with releases that can be had.
+    """
+    if options.resume is not None:
+        directory = BisectDirectory.resume(find_folder(options.resume, options.results, kind="bisect"))
+        if_given = ("row_budget", "row_cap")
+        options = options_going_on(
+            options, directory.begun, directory.path, BISECT, stretch=("budget",), if_given=if_given
+        )
+        suite = load_suite(options.chosen[0]).suite
+    else:
+        if options.suite is None:
+            raise UsageError("say what is bisected, as in `harness bisect suites/esrgan.toml --case rdb/stock@cpu`")
+        suite = load_suite(options.suite).suite
+        options, history = _begun(options, suite, progress.note)
+        begun = Begun(**begun_now(options, command), history=history)
+        directory = BisectDirectory.create(options.results, suite.name, datetime.fromisoformat(begun.created), begun)
+    kind = PartSearch if options.over == "flags" else ReleaseSearch
+    return kind(options, suite, directory, progress)
+
+
+def _begun(options: BisectOptions, suite: Suite, note: Callable[[str], None]) -> tuple[BisectOptions, tuple[str, ...]]:
+    """The options in words that mean the same tomorrow, and the releases that are searched; () of parts."""
+    options = replace(options, case=case_meant(suite.path, options.case))
+    require_metric(options.metric, suite)
+    if options.over == "flags":
+        if options.good is not None or options.bad is not None:
+            raise UsageError("--good and --bad are releases, and --over flags searches one variant's parts; leave them")
+        question_of(suite, options.chosen[1], options.base)
+        # Another release may be installed when it goes on.
+        return replace(options, toolchain=toolchain_named(options.toolchain, note).version), ()
+    if options.good is None or options.bad is None:
+        raise UsageError("give two releases, as in --good iree==3.6.0 --bad iree==3.8.0; or --over flags")
+    if options.base is not None or options.toolchain is not None:
+        raise UsageError("--base and --toolchain are for --over flags; leave them out")
+    ends = release_named(options.good, note, "--good"), release_named(options.bad, note, "--bad")
+    options = replace(options, good=ends[0], bad=ends[1])
+    history = _history(options, ends, note)
+    for end in ends:
+        toolchain_named(end, note)
+    return options, history
+
+
+def _history(options: BisectOptions, ends: tuple[str, str], note: Callable[[str], None]) -> tuple[str, ...]:
+    """The releases that are searched, the oldest first, the ends among them."""
+    low, high = sorted(map(Version, ends))
+    if low == high:
+        raise UsageError(f"both ends of the search are {low}; give different releases")
+    if options.release:
+        between: Sequence[str] = [release_named(text, note, "--release") for text in options.release]
+    else:
+        between = releases_between(str(low), str(high), pre=options.pre)
+    skipped = {Version(release_named(text, note, "--skip")) for text in options.skip}
+    if lost := skipped & {low, high}:
+        raise UsageError(f"--skip {min(lost)} is an end of the search; give another end")
+    wanted = {Version(release): release for release in (*between, *ends)}
+    return tuple(wanted[version] for version in sorted(wanted) if low <= version <= high and version not in skipped)
+
+
+# --- releases ---
+
+
+class ReleaseSearch(BisectSession):
+    """A bisect whose positions are releases: each is installed, compiled and checked when it is first asked for."""
+
+    def __init__(self, options: BisectOptions, suite: Suite, directory: BisectDirectory, progress: Progress) -> None:
+        super().__init__(options, suite, directory, progress)
+        self.releases = directory.begun.history
+        self._toolchains: dict[str, Toolchain] = {}
+
+    def search(self) -> Bisection:
+        """Search the releases from the oldest to the newest."""
+        releases, ends = self.releases, (self.releases[0], self.releases[-1])
+        self.progress.note(
+            f"{plural(len(releases), 'release')} from {ends[0]} to {ends[1]}: the ends and the step are judged by "
+            f"their {self.metric.name}, and what lies between is placed by two generations where these tell"
+        )
+        for release in ends:
+            end = self.place(release)
+            if isinstance(end, Unusable):
+                case = self.options.chosen[1]
+                raise UsageError(f"{case} cannot be measured with IREE {release}, an end of the search: {end.reason}")
+
+        def measured(base: int, head: int, floor: float, whole: float | None) -> Measured | Unusable:
+            return self.measure(releases[base], releases[head], floor, whole)
+
+        findings = find_steps(0, len(releases) - 1, measured, self.floor)
+        for probe in findings.probes:
+            self.sort(releases[probe.base], releases[probe.head], probe.floor, probe.nearer)
+        steps = []
+        for step in findings.steps:
+            size = self.trial(releases[step.before], releases[step.after])
+            why = self.explained(size)
+            passed_over = tuple(releases[number] for number in step.passed_over)
+            steps.append(
+                FoundStep(
+                    before=size.base,
+                    after=size.head,
+                    size=size,
+                    passed_over=passed_over,
+                    explanation=why.text,
+                    explanation_id=why.explanation,
+                )
+            )
+        unknown = [
+            OpenStretch(first=releases[first], last=releases[last], reason=reason)
+            for (first, last), reason in findings.open.items()
+        ]
+        good, bad = self.options.good, self.options.bad
+        return self.concluded((str(good), str(bad)), releases, steps=tuple(steps), open=tuple(unknown))
+
+    def wanted(self, name: str) -> Wanted:
+        """The case under a release."""
+        suite, case = self.options.chosen
+        toolchain, ends = self._toolchain(name), (self.releases[0], self.releases[-1])
+        others = [other for end in ends if (other := self._toolchain(end)).version != toolchain.version]
+        label = f"{TOOLCHAIN_PREFIX}{name}"
+        return Wanted(name=name, suite=suite, case=case, toolchain=toolchain, label=label, others=others)
+
+    def _toolchain(self, release: str) -> Toolchain:
+        """Installed where it is not here."""
+        if release not in self._toolchains:
+            try:
+                self._toolchains[release] = toolchain_named(release, self.progress.note)
+            except ToolchainError as error:
+                how = f"{self.how_to_go_on}, or begin again with --skip {release}"
+                raise ToolchainError(f"{error}; then {how}") from None
+        return self._toolchains[release]
+
 
 # --- parts of a variant ---
 
@@ -52,10 +176,8 @@ _LONGEST_NAME = 60
 # Of the whole, of the halves down to a part, and of each part alone: so many are planned for, a part.
 _MEASUREMENTS_A_PART, _MEASUREMENTS_MORE = 4, 4
 _EFFECTS: dict[Nearer, Effect] = {"head": "all", "base": "none", "between": "none", "unknown": "unknown"}
-_LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
-# Parts by name: `1`, and `1a` for the first of what part 1 sets.
-Names = frozenset[str]
+Numbers = frozenset[int]  # Of parts, from 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,8 +216,9 @@ class PartSearch(BisectSession):
         super().__init__(options, suite, directory, progress)
         self.question = question_of(suite, options.chosen[1], options.base)
         self.words = tuple(part.words for part in self.question.parts)
-        self._parts = {str(number): part for number, part in enumerate(self.question.parts, start=1)}
-        self._sets: dict[str, Names] = {}  # By the names of positions, in the order in which they were first asked for
+        self._sets: dict[
+            str, Numbers
+        ] = {}  # By the names of positions, in the order in which they were first asked for
         self._toolchain = toolchain_named(options.toolchain, progress.note)
 
     def search(self) -> Bisection:
@@ -104,20 +227,20 @@ class PartSearch(BisectSession):
         After the smallest sets that make all of it are found, what is left is held against the base with these; so
         parts that each add something are found one after the other.
         """
-        left = [*self._parts]
+        left = [*range(1, len(self.words) + 1)]
         self.planned = _MEASUREMENTS_MORE + _MEASUREMENTS_A_PART * len(left)
         self.progress.note(f"{plural(len(left), 'part')} of {self.options.case}: {'; '.join(self.words)}")
-        everything, beside = frozenset(left), Names()
-        for names, who in ((beside, f"the base variant {self.question.variants[0]!r}"), (everything, "the case")):
-            end = self.place(self._named(names))
+        everything, beside = frozenset(left), Numbers()
+        for numbers, who in ((beside, f"the base variant {self.question.variants[0]!r}"), (everything, "the case")):
+            end = self.place(self._named(numbers))
             if isinstance(end, Unusable):
                 raise UsageError(f"{who} cannot be measured: {end.reason}")
         causes: list[FoundCause] = []
         unknown: list[OpenStretch] = []
         while left:
-            whole = self._measured(beside, everything, self.floor)
+            first, last = self._named(beside), self._named(everything)
+            whole = self.measure(first, last, self.floor)
             if isinstance(whole, Unusable) or whole.standing == "open":
-                first, last = self._named(beside), self._named(everything)
                 unknown.append(OpenStretch(first=first, last=last, reason=whole.reason))
             if isinstance(whole, Unusable) or not whole.differs:
                 break
@@ -125,24 +248,22 @@ class PartSearch(BisectSession):
             causes += [self._found(cause, left, beside) for cause in found]
             explained = {left[part] for cause in found for part in cause.parts}
             beside |= explained
-            left = [name for name in left if name not in explained]
+            left = [number for number in left if number not in explained]
         ends = self.question.variants
         return self.concluded(ends, tuple(self._sets), causes=tuple(causes), open=tuple(unknown), parts=self.words)
 
-    # --- sets of parts ---
-
-    def _named(self, names: Names) -> str:
+    def _named(self, numbers: Numbers) -> str:
         """The name of a position: the parts that it has."""
-        text = "+".join(sorted(names, key=_number)) or NONE
+        text = "+".join(map(str, sorted(numbers))) or NONE
         if len(text) > _LONGEST_NAME:
-            text = f"{len(names)}-parts-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
-        self._sets[text] = names
+            text = f"{len(numbers)}-parts-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+        self._sets[text] = numbers
         return text
 
     def wanted(self, name: str) -> Wanted:
         """The base variant with a set of parts."""
         asked, (path, case), base = self.question, self.options.chosen, self.question.variants[0]
-        chosen = [self._parts[part] for part in self._sets[name]]
+        chosen = [asked.parts[number - 1] for number in self._sets[name]]
         configs = {NONE: asked.base, name: with_parts(asked.base, asked.head, chosen) if chosen else asked.base}
         text = derived_suite(
             path,
@@ -162,235 +283,41 @@ class PartSearch(BisectSession):
             label=base if name == NONE else f"{base} with part {name}",
         )
 
-    def _measured(self, base: Names, head: Names, floor: float) -> Measured | Unusable:
-        return self.measure(self._named(base), self._named(head), floor)
-
-    # --- what they do ---
-
-    def _effects(
-        self, names: Sequence[str], beside: Names, whole: Measured, among: Names | None = None
-    ) -> Callable[[Collection[int]], Effect]:
-        """What some of these parts do beside others, of the whole difference, where they come among more."""
+    def _effects(self, left: Sequence[int], beside: Numbers, whole: Measured) -> Callable[[Collection[int]], Effect]:
+        """What some of the parts that are left do beside others, of the whole difference."""
 
         def effect_of(chosen: Collection[int]) -> Effect:
-            if len(chosen) == len(names) and among is None:
+            if len(chosen) == len(left):
                 return "all"
-            head = beside | (among or Names()) | {names[part] for part in chosen}
+            base, head = self._named(beside), self._named(beside | {left[part] for part in chosen})
             edge = edge_of(whole, self.floor)
-            found = self._measured(beside, head, edge)
+            found = self.measure(base, head, edge)
             nearer: Nearer = "unknown" if isinstance(found, Unusable) else nearer_end(found, whole)
-            self.sort(self._named(beside), self._named(head), edge, nearer)
+            self.sort(base, head, edge, nearer)
             return _EFFECTS[nearer]
 
         return effect_of
 
-    def _found(self, cause: Cause, left: Sequence[str], beside: Names) -> FoundCause:
+    def _found(self, cause: Cause, left: Sequence[int], beside: Numbers) -> FoundCause:
         """A cause with its size, what explains it, and of several parts what each does alone."""
-        names = [left[part] for part in cause.parts]
-        size = self._size(beside, beside | set(names))
-        found, why, inside = as_measured(size), KeptSentence(), tuple[str, ...]()
+        numbers = [left[part] for part in cause.parts]
+        size, why = self._size(beside, beside | set(numbers)), KeptSentence()
+        found = as_measured(size)
         if isinstance(found, Measured) and found.differs:
-            why = self.explained(size.base, size.head, size.verdict)
-            inside = tuple(self._inside(names, beside, found))
+            why = self.explained(size)
         return FoundCause(
-            parts=tuple(map(int, names)),
-            beside=tuple(sorted(map(int, beside))),
+            parts=tuple(numbers),
+            beside=tuple(sorted(beside)),
             size=size,
-            alone=tuple(self._size(beside, beside | {name}) for name in names if len(names) > 1),
+            alone=tuple(self._size(beside, beside | {number}) for number in numbers if len(numbers) > 1),
             untold=cause.untold,
-            inside=inside,
             explanation=why.text,
             explanation_id=why.explanation,
         )
 
-    def _size(self, base: Names, head: Names) -> Trial:
+    def _size(self, base: Numbers, head: Numbers) -> Trial:
         """One set of parts beside another, by the measurement that sorted it where that tells."""
         asked = self._named(base), self._named(head)
         if self.told(*asked, self.floor) is None:
             self.measure(*asked, self.floor)
         return self.trial(*asked)
-
-    def _inside(self, names: Sequence[str], beside: Names, size: Measured) -> Iterable[str]:
-        """Of an optimisation level among the parts of a cause: the levels that it sets which do the same."""
-        for name in names:
-            levels = parts_of_level(self._parts[name], compiler_flags(self._toolchain))
-            keys = [f"{name}{letter}" for letter in _LETTERS[: len(levels)]]
-            self._parts |= dict(zip(keys, levels, strict=True))
-            others = frozenset(other for other in names if other != name)
-            for found in minimal_causes(len(levels), self._effects(keys, beside, size, others)):
-                yield ", ".join(levels[part].text for part in found.parts)
-
-
-def _number(name: str) -> tuple[int, str]:
-    """By which parts are ordered: their number, and then the letter of what they set."""
-    digits = name.rstrip(_LETTERS)
-    return int(digits), name.removeprefix(digits)
-
-
-# --- beginning, and going on ---
-
-
-def session_of(options: BisectOptions, command: Sequence[str], progress: Progress) -> BisectSession:
-    """The bisect that the options ask for, new or to go on with; nothing is compiled yet.
-
-    A folder for it is made once it is known that there is something to search, with releases that can be had.
-    """
-    if options.resume is not None:
-        directory = BisectDirectory.resume(find_folder(options.resume, options.results, kind="bisect"))
-        if_given = ("row_budget", "row_cap", "all_steps")
-        options = options_going_on(
-            options, directory.begun, directory.path, BISECT, stretch=("budget",), if_given=if_given
-        )
-        suite = load_suite(options.chosen[0]).suite
-    else:
-        if options.suite is None:
-            raise UsageError("say what is bisected, as in `harness bisect suites/esrgan.toml --case rdb/stock@cpu`")
-        suite = load_suite(options.suite).suite
-        options, history = _begun(options, suite, progress.note)
-        begun = Begun(**begun_now(options, command), history=history)
-        directory = BisectDirectory.create(options.results, suite.name, datetime.fromisoformat(begun.created), begun)
-    kind = PartSearch if options.over == "flags" else ReleaseSearch
-    return kind(options, suite, directory, progress)
-
-
-def _begun(options: BisectOptions, suite: Suite, note: Callable[[str], None]) -> tuple[BisectOptions, tuple[str, ...]]:
-    """The options in words that mean the same tomorrow, and the releases that are searched; () of parts."""
-    options = replace(options, case=case_meant(suite.path, options.case))
-    require_metric(options.metric, suite)
-    of_releases = {"--good": options.good, "--bad": options.bad, "--fixed": options.fixed}
-    if options.over == "flags":
-        if given := [name for name, value in of_releases.items() if value is not None]:
-            raise UsageError(f"{given[0]} is a release, and --over flags searches one variant's parts; leave it out")
-        question_of(suite, options.chosen[1], options.base)
-        # Another release may be installed when it goes on.
-        return replace(options, toolchain=toolchain_named(options.toolchain, note).version), ()
-    if options.good is None or options.bad is None:
-        raise UsageError("give two releases, as in --good iree==3.6.0 --bad iree==3.8.0; or --over flags")
-    if options.base is not None or options.toolchain is not None:
-        raise UsageError("--base and --toolchain are for --over flags; leave them out")
-    ends: dict[str, Any] = {
-        name.removeprefix("--"): release_named(value, note, name)
-        for name, value in of_releases.items()
-        if value is not None
-    }
-    options = replace(options, **ends)
-    history = _history(options, note)
-    for end in _ends(options):
-        toolchain_named(end, note)
-    return options, history
-
-
-def _ends(options: BisectOptions) -> list[str]:
-    """Good, bad, and fixed where it is given."""
-    return [release for release in (options.good, options.bad, options.fixed) if release is not None]
-
-
-def _history(options: BisectOptions, note: Callable[[str], None]) -> tuple[str, ...]:
-    """The releases that are searched, the oldest first, the ends among them."""
-    releases = _ends(options)
-    ends = [Version(release) for release in releases]
-    if len(set(ends)) < len(ends):
-        raise UsageError(f"two ends of the search are one release ({', '.join(releases)}); give different ones")
-    if len(ends) == 3 and not (ends[0] < ends[1] < ends[2] or ends[0] > ends[1] > ends[2]):
-        good, bad, fixed = releases
-        raise UsageError(f"--fixed {fixed} does not lie beyond --bad {bad}, seen from --good {good}; correct the order")
-    low, high = min(ends), max(ends)
-    if options.release:
-        between: Sequence[str] = [release_named(text, note, "--release") for text in options.release]
-    else:
-        between = releases_between(str(low), str(high), pre=options.pre)
-    skipped = {Version(release_named(text, note, "--skip")) for text in options.skip}
-    if lost := skipped & set(ends):
-        raise UsageError(f"--skip {min(lost)} is an end of the search; give another end")
-    wanted = {Version(release): release for release in (*between, *releases)}
-    return tuple(wanted[version] for version in sorted(wanted) if low <= version <= high and version not in skipped)
-
-
-class ReleaseSearch(BisectSession):
-    """A bisect whose positions are releases: each is installed, compiled and checked when it is first asked for."""
-
-    def __init__(self, options: BisectOptions, suite: Suite, directory: BisectDirectory, progress: Progress) -> None:
-        super().__init__(options, suite, directory, progress)
-        self.releases, self._ends = directory.begun.history, _ends(options)
-        self._toolchains: dict[str, Toolchain] = {}
-
-    def search(self) -> Bisection:
-        """Search the releases between the good and the bad one, and between the bad and the fixed one."""
-        releases, ends, bad = self.releases, self._ends, self._ends[1]
-        # Towards the bad one from either side: the good and the repaired end show nothing beside each other.
-        stretches = [(releases.index(end), releases.index(bad)) for end in ends if end != bad]
-        self.planned = JUDGED_OF_SEARCH * len(stretches)
-        self.progress.note(
-            f"{plural(len(releases), 'release')} from {releases[0]} to {releases[-1]}: the ends and the step are "
-            f"judged by their {self.metric.name}, and what lies between the ends is placed by two generations where "
-            "these tell"
-        )
-        for release in ends:
-            end = self.place(release)
-            if isinstance(end, Unusable):
-                case = self.options.chosen[1]
-                raise UsageError(f"{case} cannot be measured with IREE {release}, an end of the search: {end.reason}")
-        steps: list[FoundStep] = []
-        unknown: list[OpenStretch] = []
-
-        def measured(base: int, head: int, floor: float, whole: float | None) -> Measured | Unusable:
-            return self.measure(releases[base], releases[head], floor, whole)
-
-        for first, last in stretches:
-            findings = find_steps(first, last, measured, self.floor, every=self.options.all_steps)
-            for probe in findings.probes:
-                self.sort(releases[probe.base], releases[probe.head], probe.floor, probe.nearer)
-            steps += [self._found(step) for step in findings.steps]
-            unknown += [
-                OpenStretch(first=releases[one], last=releases[other], reason=reason, aside=told is findings.aside)
-                for told in (findings.open, findings.aside)
-                for (one, other), reason in told.items()
-            ]
-        steps.sort(key=lambda step: releases.index(step.before))
-        return self.concluded(ends, releases, steps=tuple(steps), open=tuple(unknown))
-
-    def wanted(self, name: str) -> Wanted:
-        """The case under a release."""
-        suite, case = self.options.chosen
-        toolchain = self._toolchain(name)
-        others = [other for end in self._ends if (other := self._toolchain(end)).version != toolchain.version]
-        label = f"{TOOLCHAIN_PREFIX}{name}"
-        return Wanted(name=name, suite=suite, case=case, toolchain=toolchain, label=label, others=others)
-
-    def _toolchain(self, release: str) -> Toolchain:
-        """Installed where it is not here."""
-        if release not in self._toolchains:
-            try:
-                self._toolchains[release] = toolchain_named(release, self.progress.note)
-            except ToolchainError as error:
-                without = "" if release in self._ends else f", or begin again with --skip {release}"
-                raise ToolchainError(f"{error}; then {self.how_to_go_on}{without}") from None
-        return self._toolchains[release]
-
-    def _found(self, step: Step) -> FoundStep:
-        """A step of a search, in the order of the history."""
-        size = self.trial(self.releases[step.before], self.releases[step.after])
-        if step.before > step.after:
-            size = turned_round(size)
-        why = self.explained(size.base, size.head, size.verdict)
-        return FoundStep(
-            before=size.base,
-            after=size.head,
-            size=size,
-            passed_over=tuple(self.releases[number] for number in sorted(step.passed_over)),
-            explanation=why.text,
-            explanation_id=why.explanation,
-        )
-
-
-_TURNED: dict[Any, Any] = {"regressed": "improved", "improved": "regressed"}
-
-
-def turned_round(trial: Trial) -> Trial:
-    """The same measurement seen from the other side."""
-    swapped = {"base": "head", "head": "base", "base_value": "head_value", "head_value": "base_value"}
-    turned: dict[str, Any] = {name: getattr(trial, other) for name, other in swapped.items()}
-    for name, other in {"ratio": "ratio", "ci_low": "ci_high", "ci_high": "ci_low"}.items():
-        value = getattr(trial, other)
-        turned[name] = 1 / value if value else None
-    return replace(trial, verdict=_TURNED.get(trial.verdict, trial.verdict), **turned)

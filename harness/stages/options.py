@@ -231,11 +231,9 @@ class BisectOptions(OneCase):
             the difference to --base.
         good: Release on which the case was good, as in iree==3.6.0.
         bad: Release on which it is bad.
-        fixed: Release beyond the bad one on which it is good again; since when is searched too.
         release: Only these between the ends (default: all that the package index has); repeatable.
         skip: None of these releases; repeatable.
         pre: Pre-releases too, which pip finds where PIP_FIND_LINKS says.
-        all_steps: Search for steps smaller than a quarter of the whole difference too; --resume may add it.
         base: With --over flags: the variant that the case's is held against (default: the suite's baseline).
         toolchain: With --over flags: under this release (default: the one that is installed).
         floor: Relative change below which nothing counts as a step (default: the suite's, else the metric's).
@@ -254,11 +252,9 @@ class BisectOptions(OneCase):
     over: Over = "releases"
     good: str | None = None
     bad: str | None = None
-    fixed: str | None = None
     release: Strings = ()
     skip: Strings = ()
     pre: Flag = False
-    all_steps: Flag = False
     base: str | None = None
     toolchain: str | None = None
     budget: Positive | None = None

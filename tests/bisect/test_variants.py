@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.bisect.variants import CompileConfig, Part, Use, parts_between, parts_of_level, uses_of, with_parts
+from harness.bisect.variants import CompileConfig, Use, parts_between, uses_of, with_parts
 
 FLAGS = st.lists(st.sampled_from(["--a", "--b=1", "--b=2", "--c", "--list=x", "--list=y"]), unique=True, max_size=5)
 PLUGINS = st.lists(
@@ -60,14 +60,3 @@ def test_an_option_does_nothing_without_its_plugin() -> None:
     assert with_parts(CompileConfig(), head, [option]) == CompileConfig()
     assert with_parts(CompileConfig(), head, [plugin]).plugins == (Use(name="tuned"),)
     assert with_parts(CompileConfig(), head, [plugin, option]) == head
-
-
-def test_a_level_sets_the_levels_that_the_compiler_tells_of() -> None:
-    known = {"iree-opt-level", "iree-global-optimization-opt-level", "iree-dispatch-creation-opt-level", "other"}
-    level = Part(kind="flag", adds=True, text="--iree-opt-level=O3")
-    assert [part.text for part in parts_of_level(level, known)] == [
-        "--iree-dispatch-creation-opt-level=O3",
-        "--iree-global-optimization-opt-level=O3",
-    ]
-    assert parts_of_level(Part(kind="flag", adds=True, text="--other=O3"), known) == ()
-    assert parts_of_level(Part(kind="flag", adds=False, text="--iree-opt-level=O3"), known) == ()
