@@ -1,29 +1,18 @@
-"""What a long command prints on stderr while it works, and how long the rest takes. Nobody reports within a turn."""
+"""What a long command prints on stderr while it works. Nobody reports within a turn."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
 from harness.text import terminal_line
 
-_SHORT_S = 9.5
-
-
-def time_left(seconds: Iterable[float | None]) -> str:
-    """`about 4 min`, `at least 40 s` where of some nothing is known; "" where nothing is left, or nothing is known."""
-    parts = list(seconds)
-    known_s, is_known = sum(part for part in parts if part is not None), None not in parts
-    if known_s <= 0 or (known_s < _SHORT_S and not is_known):
-        return ""
-    if known_s < _SHORT_S:
-        return "a few seconds"
-    return f"{'about' if is_known else 'at least'} {duration(known_s)}"
+_Self = TypeVar("_Self", bound="Progress")
 
 
 def duration(seconds: float) -> str:
@@ -39,11 +28,14 @@ def duration(seconds: float) -> str:
     return f"{hours} h {rest} min" if rest else f"{hours} h"
 
 
-# --- Who is told ---
-
-
 class Progress:
     """Where a run reports what it is doing; as it is here, nobody hears of it."""
+
+    def __enter__(self: _Self) -> _Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
 
     def stage(self, title: str, total: int) -> None:
         """A new stage begins; it has `total` steps."""
@@ -55,61 +47,11 @@ class Progress:
         """Something that should stay on the screen."""
 
     def left(self, words: str) -> None:
-        """How long the rest of all stages takes, as in `about 4 min`; "": not known."""
+        """How much is left of a budget, from the next step on; "": none."""
 
 
 class Silent(Progress):
     """Reports nothing."""
-
-    def __enter__(self) -> Silent:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Nothing."""
-
-
-class WithTimeLeft(Progress):
-    """Reports to another progress, and tells it how long the rest takes; it looks at the clock only when called.
-
-    The steps that are left of a stage take what its others took; of a stage without any yet, the plan says how long.
-    """
-
-    def __init__(
-        self, progress: Progress, planned_s: Mapping[str, float | None], clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        """Begin with the seconds that each stage is thought to take; None: not known."""
-        self._progress, self._later_s, self._clock = progress, dict(planned_s), clock
-        self._planned_s: float | None = 0.0
-        self._total, self._done, self._since = 0, 0, clock()
-
-    def stage(self, title: str, total: int) -> None:
-        """A new stage begins."""
-        self._planned_s = self._later_s.pop(title, 0.0)
-        self._total, self._done, self._since = total, 0, self._clock()
-        self._tell()
-        self._progress.stage(title, total)
-
-    def step(self, text: str, advance: int = 1) -> None:
-        """Steps are done."""
-        self._done += advance
-        self._tell()
-        self._progress.step(text, advance)
-
-    def note(self, text: str) -> None:
-        """Pass it on."""
-        self._progress.note(text)
-
-    def left(self, words: str) -> None:
-        """Pass it on."""
-        self._progress.left(words)
-
-    def _tell(self) -> None:
-        spent_s, own_s = self._clock() - self._since, self._planned_s
-        if self._done:
-            own_s = spent_s / self._done * (self._total - self._done)
-        elif own_s is not None:
-            own_s = max(own_s - spent_s, 0.0)
-        self._progress.left(time_left([own_s, *self._later_s.values()]))
 
 
 class Terminal(Progress):
@@ -124,6 +66,7 @@ class Terminal(Progress):
             BarColumn(bar_width=20),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
+            TimeRemainingColumn(compact=True),
             TextColumn("{task.fields[left]}"),
             TextColumn("{task.description}"),
             console=self._console,

@@ -105,11 +105,9 @@ def _reports() -> Iterator[Call]:
     yield Call("report-out", ["report", HEAD, "--format", "csv", "--out", "report.csv"])
     yield Call("report-unfinished", ["report", HEAD], [_remove(f"{HEAD}/finished.json"), _cut(f"{HEAD}/rounds.jsonl")])
     yield Call("report-without-turns", ["report", HEAD], [_remove(f"{HEAD}/rounds.jsonl")])
-    linked = ["--run-url", "https://example.org/run", "--artifact-url", "https://example.org/full.md"]
-    linked += ["--dashboard-url", "https://example.org/pages", "--images-url", "https://example.org/pictures"]
     files = ["--full-out", "full.md", "--step-summary", "summary.md", "--out", "comment.md"]
     for name, folder in (("sides", SIDES), ("head", HEAD)):
-        yield Call(f"report-github-links-{name}", ["report", folder, "--format", "github", *linked, *files])
+        yield Call(f"report-github-links-{name}", ["report", folder, "--format", "github", *files])
     hostile = [_replace(f"{HEAD}/run.json", "Small enough to store", "<b>|`@everyone`\\u001b[31m</b>")]
     for output in (*_FORMATS, "github"):
         yield Call(f"report-hostile-{output}", ["report", HEAD, "--format", output], hostile)

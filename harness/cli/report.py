@@ -6,21 +6,20 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from harness.cli.app import app
-from harness.cli.output import checked_address, print_report, print_text, tell
+from harness.cli.output import print_report, print_text, tell
 from harness.errors import UsageError
 from harness.options import Flag, command_options
 from harness.records.comparison import Comparison
 from harness.records.run import Run
 from harness.report import form_of, render
 from harness.report.github import STEP_SUMMARY_BYTES, render_comment, render_step_summary
-from harness.report.page import Picture
 from harness.report.pages import Links
 from harness.report.run_report import Report, build_report
 from harness.store.files import writing
 from harness.store.folders import NAMED, find_folder
 from harness.store.kinds import kind_of_value, load_result
 
-_ONLY_GITHUB = ("full_out", "step_summary", "images_url", "run_url", "artifact_url", "dashboard_url")
+_ONLY_GITHUB = ("full_out", "step_summary")
 
 
 @command_options
@@ -36,11 +35,6 @@ class ReportOptions:
         full_out: With --format github, also write the full report to this file.
         step_summary: With --format github, also append the job's summary to this file (default: the one that
             GITHUB_STEP_SUMMARY names).
-        images_url: With --format github, where forest-light.png and forest-dark.png are published (of a run:
-            variants-light.png and variants-dark.png).
-        run_url: With --format github, link this workflow run (default: the one that runs this, in GitHub Actions).
-        artifact_url: With --format github, link the full report there.
-        dashboard_url: With --format github, link this dashboard.
     """
 
     run: Annotated[Path, NAMED]
@@ -50,10 +44,6 @@ class ReportOptions:
     out: Path | None = None
     full_out: Path | None = None
     step_summary: Path | None = None
-    images_url: str | None = None
-    run_url: str | None = None
-    artifact_url: str | None = None
-    dashboard_url: str | None = None
 
 
 @app.command
@@ -68,32 +58,28 @@ def report(options: ReportOptions) -> int:
             if getattr(options, name) is not None:
                 option = f"--{name.replace('_', '-')}"
                 raise UsageError(f"{option} is for --format github; give that too, or leave {option} out")
-    links = _links(options)
     path = find_folder(options.run)
     found = load_result(path)
     source = build_report(found) if isinstance(found, Run) else found
     if options.format != "github":
         print_report(source, options.format, options.out, full=options.full, results=path.parent)
     elif isinstance(source, Comparison | Report):
-        _write_github(source, options, links)
+        _write_github(source, options)
     else:
         what = kind_of_value(found).phrase
         raise UsageError(f"{path}: is {what}, of which there is no comment; give --format markdown")
     return int(form_of(source).exit_status(source))
 
 
-def _write_github(source: Comparison | Report, options: ReportOptions, links: Links) -> None:
+def _write_github(source: Comparison | Report, options: ReportOptions) -> None:
     """Print the comment, and write the full report and the job's summary where they are asked for."""
     of_job = os.environ.get("GITHUB_STEP_SUMMARY")
     summary = options.step_summary or (Path(of_job) if of_job else None)
-    place = checked_address("--images-url", options.images_url).rstrip("/")
-    pictures: tuple[Picture, ...] = ()
-    if place:
-        from harness.plots.pictures import published
-
-        pictures = published(source, lambda name: f"{place}/{name}")
+    server, name, run = (os.environ.get(f"GITHUB_{key}", "") for key in ("SERVER_URL", "REPOSITORY", "RUN_ID"))
+    is_known = bool(server and name and run.isdigit())
+    links = Links(run_url=f"{server.rstrip('/')}/{name}/actions/runs/{run}" if is_known else "")
     full = render(source, "markdown", full=True) if options.full or options.full_out is not None else ""
-    comment = full if options.full else render_comment(source, pictures=pictures, links=links)
+    comment = full if options.full else render_comment(source, links=links)
     print_text(comment, options.out)
     if options.full_out is not None:
         print_text(full, options.full_out)
@@ -102,20 +88,8 @@ def _write_github(source: Comparison | Report, options: ReportOptions, links: Li
     with writing(summary, "choose another --step-summary"):
         taken = summary.stat().st_size if summary.exists() else 0
         room_bytes = STEP_SUMMARY_BYTES - 1 - taken  # of this step's summary
-        if step := render_step_summary(source, pictures=pictures, links=links, room_bytes=room_bytes):
+        if step := render_step_summary(source, links=links, room_bytes=room_bytes):
             with summary.open("a", encoding="utf-8") as file:
                 file.write(f"\n{step}")
     said = f"The job's summary was appended to {summary}."
     tell(said if step else f"{summary} is as long as GitHub takes already; the summary was left out.")
-
-
-def _links(options: ReportOptions) -> Links:
-    """The links that were asked for, and the one that GitHub Actions gives in its environment."""
-    checked_address("--images-url", options.images_url)
-    server, name, run = (os.environ.get(f"GITHUB_{key}", "") for key in ("SERVER_URL", "REPOSITORY", "RUN_ID"))
-    here = f"{server.rstrip('/')}/{name}/actions/runs/{run}" if server and name and run.isdigit() else ""
-    return Links(
-        run_url=checked_address("--run-url", options.run_url) or here,
-        artifact_url=checked_address("--artifact-url", options.artifact_url),
-        dashboard_url=checked_address("--dashboard-url", options.dashboard_url),
-    )

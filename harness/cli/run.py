@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import sys
 from collections.abc import Callable
 from dataclasses import KW_ONLY, asdict, dataclass, replace
@@ -214,8 +213,7 @@ def run(options: RunOptions | None = None, *, format: Format = "terminal") -> in
     options = options or RunOptions()
     if options.suite is not None and options.resume is None and (suites := find_list(options.suite)) is not None:
         return run_list(suites, options, format)
-    # Of a harness that makes a side of a comparison in a tree of its own.
-    return run_and_print(options, format, purpose=os.environ.get("HARNESS_PURPOSE", ""))
+    return run_and_print(options, format)
 
 
 def run_one(options: RunOptions, *, purpose: str = "") -> Path:

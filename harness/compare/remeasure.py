@@ -32,7 +32,7 @@ from harness.measure.alone import only_one_measures
 from harness.measure.worker import ON_CALLING_THREAD
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
 from harness.process import Limits
-from harness.progress import Progress, WithTimeLeft, duration
+from harness.progress import Progress, duration
 from harness.records.comparison import Row
 from harness.records.run import Failure, HostRecord, Round
 from harness.store.work_directory import ComparisonDirectory
@@ -157,14 +157,12 @@ def remeasure(plan: Plan, bench: RowBench) -> list[Row]:
     }
     if directory.measured:
         bench.progress.note(f"Of before the interruption: {plural(directory.measured, 'generation')}, which count")
-    sentence, planned_s = foresee(planned, bench.place.abreast)
-    bench.progress.note(sentence)
-    progress = WithTimeLeft(bench.progress, planned_s)
+    bench.progress.note(to_measure(planned, bench.place.abreast))
     compiled: Mapping[str, Outcome] = {}
     with bench.place.alone(wait=plan.options.wait) as together:
-        latency, is_stopped = _decide(LATENCY.name, planned, progress, together)
+        latency, is_stopped = _decide(LATENCY.name, planned, bench.progress, together)
         if not is_stopped:
-            compiled, is_stopped = _decide(COMPILE_TIME.name, planned, progress, together)
+            compiled, is_stopped = _decide(COMPILE_TIME.name, planned, bench.progress, together)
     for work in works:
         rows += _rows_of(work, latency[work.name], compiled.get(work.name), rounds[work.name], plan)
     if is_stopped:
@@ -196,19 +194,16 @@ def _works(plan: Plan, bench: RowBench) -> tuple[list[Work], list[Row]]:
     return [work for work in works if work.name not in missing], rows
 
 
-def foresee(planned: Mapping[str, Sequence[Task]], abreast: int = 1) -> tuple[str, dict[str, float]]:
-    """What is to be measured, by metric, in a sentence with how long it may take; and the seconds of each stage."""
+def to_measure(planned: Mapping[str, Sequence[Task]], abreast: int = 1) -> str:
+    """What is to be measured, by metric, and how long it may take."""
     planned = {metric: tasks for metric, tasks in planned.items() if tasks}
-    planned_s = {
-        _STAGES[metric][0]: math.ceil(len(tasks) / abreast) * tasks[0].budget_s for metric, tasks in planned.items()
-    }
+    seconds = sum(math.ceil(len(tasks) / abreast) * tasks[0].budget_s for tasks in planned.values())
     parts = [
         f"{_STAGES[metric][1]} of {plural(len(tasks), 'row')} for up to {tasks[0].budget_s:g} s each"
         for metric, tasks in planned.items()
     ]
-    most = duration(sum(planned_s.values()))
     more = "and longer where a difference is confirmed, or is plain and calls take long"
-    return f"To measure: {', '.join(parts)}; up to {most}, {more}", planned_s
+    return f"To measure: {', '.join(parts)}; up to {duration(seconds)}, {more}"
 
 
 def _latency_task(work: Work, plan: Plan, bench: RowBench, rounds: list[Round]) -> Task:

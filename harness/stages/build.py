@@ -19,7 +19,7 @@ from harness.models.model import Model
 from harness.process import Limits
 from harness.records.case import Case
 from harness.records.run import Build, Failure, PluginEffect
-from harness.stages.context import COMPILE, Context
+from harness.stages.context import Context
 from harness.stages.models import writing_the_cache
 from harness.stages.options import compile_limits
 from harness.stages.prepare import Prepared, prepare, require_name
@@ -41,7 +41,7 @@ def compile_stage(
     trim_outputs(cache_root())
     builds = dict(context.done.builds)
     fail_unmade(context, artifacts, builds)
-    progress.stage(COMPILE, len(requests))
+    progress.stage("Compile", len(requests))
     for item in _compiled(requests, cache, context):
         if isinstance(item, Underway):
             progress.step(", ".join(item.cases), advance=0)

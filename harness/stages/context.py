@@ -84,10 +84,6 @@ def unchecked(case: Case, failure: Failure) -> Check:
 # --- What the stages of a run share: the user's choices, the planned cases, and where results go ---
 
 
-# Titles of the stages whose time is foreseen.
-COMPILE, IR, VERIFY, REFERENCE, MEASURE = "Compile", "IR", "Verify", "iree-benchmark-module", "Measure"
-
-
 @dataclass(frozen=True, kw_only=True)
 class Done:
     """What an interrupted run had finished, by case; timed seconds and rounds by group and generation."""

@@ -21,7 +21,7 @@ from harness.machine.identity import processor_identity
 from harness.metrics import ENCODINGS
 from harness.models.materialize import ModelArtifact
 from harness.records.run import Build, Failure, IrCounts, Peak, Storage, Work
-from harness.stages.context import IR, Context
+from harness.stages.context import Context
 from harness.stages.ir import Compiled
 from harness.verify import AnyRunnable
 
@@ -46,7 +46,7 @@ def ir_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Failure],
             # What inputs decide differs between models of equal programs.
             key = (build.cache_key, str(compiled.shapes) if suite.storage else None)
             todo.setdefault(key, []).append(compiled)
-    context.progress.stage(IR, sum(map(len, todo.values())))
+    context.progress.stage("IR", sum(map(len, todo.values())))
 
     def look(alike: Sequence[Compiled]) -> IrCounts:
         return _counts(alike[0], suite.ir, storage=suite.storage)

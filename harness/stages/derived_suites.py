@@ -147,11 +147,11 @@ def write_ablation(options: AblateOptions) -> Path:
     )
     # Two ablations of one plugin and model may differ by their devices.
     name = joined_name([suite.name, "ablate", plugin, *models, *(devices if options.devices else [])])
-    return _write(options.results / f"{name}.toml", text, "choose another folder with --results")
+    return _write(options.results / f"{name}.toml", text)
 
 
-def _write(file: Path, text: str, remedy: str) -> Path:
-    with writing(file, remedy):
+def _write(file: Path, text: str) -> Path:
+    with writing(file, "choose another folder with --results"):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
     return file
@@ -196,28 +196,20 @@ _INPUT = re.compile(r"(?P<sizes>(?:\d+x)*)(?P<dtype>[a-z]+\d*)(?:=(?P<value>[-+]
 
 
 def write_bench(options: BenchOptions) -> Path:
-    """Write the suite of a comparison of flags; its file."""
-    folder = options.save.parent if options.save is not None else options.results
-    variants = name_variants(options.flags)
+    """Write the suite of a comparison of flags into its folder of results; its file."""
+    variants, stem = name_variants(options.flags), options.model.stem
     content = {
-        "name": _named(options.save.stem if options.save is not None else f"bench-{options.model.stem}"),
+        "name": joined_name(["bench", stem]),
         "description": f"{options.model.name}: {'; '.join(flags or 'no flags' for flags in variants.values())}",
         "baseline": next(iter(variants)),
-        "models": {_named(options.model.stem): _model(options, folder)},
+        "models": {joined_name([stem]).lstrip("._+-") or "model": _model(options, options.results)},
         "variants": {name: {"flags": shlex.split(flags)} if flags else {} for name, flags in variants.items()},
         "devices": {options.device: _DEVICES[options.device]},
         "measure": {"budget_s": options.budget_s},
     }
     text = tomli_w.dumps(content)
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
-    path = options.save or folder / f"{joined_name(['bench', options.model.stem, digest])}.toml"
-    if options.save is not None and path.exists():
-        raise UsageError(f"{path}: is there already; give --save a new file")
-    return _write(path, text, "choose another folder")
-
-
-def _named(stem: str) -> str:
-    return joined_name([stem]).lstrip("._+-") or "bench"
+    return _write(options.results / f"{joined_name(['bench', stem, digest])}.toml", text)
 
 
 def name_variants(sets: Sequence[str]) -> dict[str, str]:

@@ -18,7 +18,7 @@ from harness.peers.worker import LoadablePeer
 from harness.process import Limits
 from harness.records.case import Case
 from harness.records.run import Build, Check, Failure, Lost, Reference, Round
-from harness.stages.context import MEASURE, REFERENCE, VERIFY, Context, GivenUp, unchecked
+from harness.stages.context import Context, GivenUp, unchecked
 from harness.stages.models import peer_model
 from harness.stages.prepare import Prepared
 from harness.toolchain import Toolchain
@@ -119,7 +119,7 @@ def verify_stage(context: Context, runnable: Sequence[AnyRunnable], scratch: Pat
         if item.case.name not in checks
         or (item.case.baseline and item.case.model in open_models and checks[item.case.name].failure is None)
     ]
-    progress.stage(VERIFY, len(wanted))
+    progress.stage("Verify", len(wanted))
     models = {model.name: model for model in prepared.suite.models}
     limits = Limits(seconds=context.options.call_timeout_s)
     references = References(
@@ -176,7 +176,7 @@ def reference_stage(context: Context, runnable: Sequence[AnyRunnable]) -> None:
     directory, progress = context.directory, context.progress
     compiled = [item for item in distinct(runnable) if isinstance(item, Runnable)]
     wanted = [item for item in compiled if item.case.name not in context.done.references]
-    progress.stage(REFERENCE, len(wanted))
+    progress.stage("iree-benchmark-module", len(wanted))
     for item in wanted:
         progress.step(item.case.name, advance=0)
         directory.append(run_reference(item, context.options.call_timeout_s))
@@ -273,7 +273,7 @@ def measure_stage(context: Context, runnable: Sequence[AnyRunnable]) -> None:
     timed = {item.case.name for item in alive if any(group == item.case.group for group, _ in done.generations)}
     rows = [(generation, name) for generation in range(generations) for name in groups]
     rows = [row for row in rows if wanted_generation(context, row[1], row[0], timed, groups=shares) is not None]
-    progress.stage(MEASURE, len(rows))
+    progress.stage("Measure", len(rows))
     for generation, name in rows:
         wanted = wanted_generation(context, name, generation, timed, groups=shares)
         members = [item for item in alive if item.case.group == name]

@@ -157,62 +157,50 @@ def check_entry(
             load_array(file)
         except ValueError as error:
             raise SuiteError(f"{where} expected: {file} {error}; write it again") from None
-    if model.builder is not None:
-        return
-    functions = _functions(artifact.mlir, toolchain, limits)
-    name = artifact.function.removesuffix("$async")  # IREE gives each function such a twin
+    functions = _functions(artifact.mlir, toolchain, limits) if model.builder is None else {}
     if not functions:
         return
-    text_file = model.mlir or model.onnx
-    if name not in functions:
-        public = [other for other, function in functions.items() if function["public"]]
-        hint = did_you_mean(name, public) if public else "; it has no public function"
-        raise SuiteError(f"{where} function: {text_file} has no function {name!r}{hint}")
-    if not functions[name]["public"]:
-        raise SuiteError(f"{where} function: {name!r} of {text_file} is private; make it public there")
-    arguments: list[str] = functions[name]["arguments"]
+    name = artifact.function.removesuffix("$async")  # IREE gives each function such a twin
+    public = [other for other, function in functions.items() if function["public"]]
+    if name not in public:
+        hint = did_you_mean(name, public) if public else "; it has none"
+        raise SuiteError(f"{where} function: {model.mlir or model.onnx} has no public function {name!r}{hint}")
+    arguments, results = functions[name]["arguments"], functions[name]["results"]
+    given = artifact.arguments
     if any(text.startswith("!hal.fence") for text in arguments):
         return
-    given = artifact.arguments
     if len(given) != len(arguments):
-        listed = ", ".join(str(tensor_of(text) or text) for text in arguments)
-        takes = f"{plural(len(arguments), 'argument')}{f' ({listed})' if listed else ''}"
-        remedy = "add what is missing" if len(given) < len(arguments) else "remove what is too many"
-        raise SuiteError(f"{where} inputs: {name} takes {takes}, not {len(given)}; {remedy}")
+        listed = f" ({', '.join(map(_in_words, arguments))})" if arguments else ""
+        takes = f"{plural(len(arguments), 'argument')}{listed}"
+        raise SuiteError(f"{where} inputs: {name} takes {takes}, not {len(given)}; correct inputs")
     conversions = _ALWAYS | {match.groups() for flag in flags if (match := _CONVERSION.match(flag))}
     for position, (text, argument) in enumerate(zip(arguments, given, strict=True)):
-        from_file = any(value.fill == "npy" for value in artifact.inputs[position : position + 1])
-        if wrong := _wrong_argument(name, text, argument, conversions, from_file=from_file):
-            raise SuiteError(f"{where} inputs[{position}] {wrong}")
-    results: list[str] = functions[name]["results"]
+        if not _takes(text, argument, conversions):
+            tensor = Tensor(shape=argument.shape, dtype=argument.dtype)
+            ours = f"a number of {argument.dtype}" if argument.scalar else tensor
+            sentence = f"{name} takes {_in_words(text)}, and {ours} is given; correct it"
+            raise SuiteError(f"{where} inputs[{position}]: {sentence}")
     if model.expected and len(model.expected) != len(results):
         gives = f"{name} gives {plural(len(results), 'result')}, not {len(model.expected)}"
         raise SuiteError(f"{where} expected: {gives}; name a file for each")
 
 
-def _wrong_argument(
-    function: str, text: str, given: Argument, conversions: frozenset[tuple[Any, ...]], *, from_file: bool
-) -> str:
-    """Key and sentence of what is wrong with an argument, declared by its text of MLIR; "": nothing."""
-    declared, is_number = tensor_of(text), _NUMBER.fullmatch(text) is not None
-    if declared is None and not is_number:
-        return ""
-    theirs, dtype = (f"a number of {text}", text) if declared is None else (str(declared), declared.dtype)
-    ours = f"a number of {given.dtype}" if given.scalar else str(Tensor(shape=given.shape, dtype=given.dtype))
-    takes = f"{function} takes {theirs}, and {ours} is given"
-    if given.scalar != is_number:
-        remedy = f'write {{ dtype = "{text}", value = ... }} without shape' if is_number else "add shape"
-        return f"shape: {takes}; {remedy}"
-    sizes = () if declared is None else declared.shape
-    if len(sizes) != len(given.shape) or any(
-        size not in (None, our) for size, our in zip(sizes, given.shape, strict=True)
-    ):
-        return f"shape: {takes}; correct shape"
+def _in_words(text: str) -> str:
+    return f"a number of {text}" if _NUMBER.fullmatch(text) else str(tensor_of(text) or text)
+
+
+def _takes(text: str, given: Argument, conversions: frozenset[tuple[Any, ...]]) -> bool:
+    """Whether an argument may be given where one is declared by its text of MLIR."""
+    tensor = tensor_of(text)
+    if tensor is None and not _NUMBER.fullmatch(text):
+        return True
+    shape, dtype = ((), text) if tensor is None else (tensor.shape, tensor.dtype)
+    fits = len(shape) == len(given.shape) and all(
+        size in (None, our) for size, our in zip(shape, given.shape, strict=True)
+    )
     # The tools would hand the bits of another type on as if they were the declared type's.
-    if given.dtype != dtype and (dtype, given.dtype) not in conversions:
-        remedy = f"write {dtype} into the .npy file" if from_file else f'write dtype = "{dtype}"'
-        return f"dtype: {takes}; {remedy}"
-    return ""
+    is_of_type = given.dtype == dtype or (dtype, given.dtype) in conversions
+    return fits and is_of_type and given.scalar == (tensor is None)
 
 
 def _functions(mlir: Path, toolchain: Toolchain, limits: Limits) -> dict[str, Any]:

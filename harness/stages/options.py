@@ -129,7 +129,7 @@ class BenchOptions(Toolchains, Results, Loudness):
         device: Where it runs.
         budget_s: Seconds of timed rounds.
         generations: Fresh sets of processes, the independent samples (default: 5).
-        save: Write the suite to this file, and keep it; else it lies beside the run.
+        results: Where the run's directory goes, and the suite that is made for it.
         format: How to print the report.
     """
 
@@ -141,7 +141,6 @@ class BenchOptions(Toolchains, Results, Loudness):
     device: Literal["cpu", "cpu-threads", "vulkan", "cuda", "hip"] = "cpu"
     budget_s: Annotated[Positive, Parameter(name="--budget")] = 20.0
     generations: Count | None = None
-    save: Path | None = None
     format: Format = "terminal"
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from types import MappingProxyType
@@ -26,13 +25,13 @@ from harness.errors import Interrupted, RunError
 from harness.machine.environment import harness_commit
 from harness.measure.alone import only_one_measures
 from harness.models.materialize import ModelArtifact, record
-from harness.progress import Progress, WithTimeLeft
+from harness.progress import Progress
 from harness.records.run import SCHEMA_VERSION, Build, Check, Failure, Header, ModelRecord, ToolchainRecord
 from harness.report import render
 from harness.report.rows import rows_of
 from harness.stages.build import compile_stage, requests_of
 from harness.stages.checking import contradictions
-from harness.stages.context import COMPILE, MEASURE, REFERENCE, VERIFY, Context, Done, FailureNotes, GivenUp, done_in
+from harness.stages.context import Context, Done, FailureNotes, GivenUp, done_in
 from harness.stages.count import ir_stage, peak_stage, work_stage
 from harness.stages.measure import call_again_stage, lay_out_stage, measure_stage, reference_stage, verify_stage
 from harness.stages.models import materialize_models, skip_unfit_peers
@@ -47,38 +46,25 @@ from harness.toolchain import Toolchain
 from harness.toolchain.host_cpu import environment_here
 
 
-def foresee(
-    context: Context, requests: Sequence[CompileRequest], models: Collection[str]
-) -> tuple[str, dict[str, float | None]]:
-    """What a run that begins or goes on has to do, with these models: in a sentence, and the seconds of each stage."""
-    options, done = context.options, context.done
+def to_do(context: Context, requests: Sequence[CompileRequest], models: Collection[str]) -> str:
+    """What a run that begins or goes on has to do, with these models."""
+    options, done, settings = context.options, context.done, context.directory.header.settings
     records: list[Build | Check] = [*done.builds.values(), *done.checks.values()]
     over = {record.case for record in records if record.failure is not None} | done.checks.keys() | done.lost
     left = [case for case in context.prepared.cases if case.skip is None and case.model in models]
     checks = [case for case in left if case.name not in over and (options.measure or case.peer is None)]
     cache, keys = BuildCache(cache_root()), {cache_key(request): request.case.name for request in requests}
     cached = sum(cache.find(key, name) is not None for key, name in keys.items())
-    timed_s = _timed_s(context, {case.group for case in left}) if options.measure else 0.0
     parts = []
     if keys:
         more = f" ({cached:,} more {'is' if cached == 1 else 'are'} in the cache)" if cached else ""
         parts.append(f"{plural(len(keys) - cached, 'compile')}{more}")
     if checks:
         parts.append(plural(len(checks), "check"))
-    if timed_s:
-        parts.append(f"{timed_s:.0f} s of timed rounds")
-    planned_s: dict[str, float | None] = {COMPILE: None, VERIFY: None, MEASURE: timed_s}
-    if context.with_reference:
-        planned_s[REFERENCE] = None
-    return f"To do: {', '.join(parts) or 'nothing more'}", planned_s
-
-
-def _timed_s(context: Context, groups: Collection[str]) -> float:
-    settings = context.directory.header.settings
-    generations = int(settings["generations"])
-    share_s = float(settings["budget_s"]) / (generations * max(1, len(groups) + context.prepared.groups_elsewhere))
-    had_s = [context.done.generations.get((group, n), (0.0, 0))[0] for group in groups for n in range(generations)]
-    return sum(max(share_s - seconds, 0.0) for seconds in had_s)
+    if options.measure:
+        had_s = sum(seconds for seconds, _ in done.generations.values())
+        parts.append(f"{max(float(settings['budget_s']) - had_s, 0.0):.0f} s of timed rounds")
+    return f"To do: {', '.join(parts) or 'nothing more'}"
 
 
 class Executor(DevicePlace):
@@ -104,9 +90,7 @@ class Executor(DevicePlace):
         options = context.options
         made = {name: item.sha256 for name, item in artifacts.items() if isinstance(item, ModelArtifact)}
         requests = requests_of(context, artifacts)
-        sentence, planned_s = foresee(context, requests, made)
-        context.progress.note(sentence)
-        context = replace(context, progress=WithTimeLeft(context.progress, planned_s))
+        context.progress.note(to_do(context, requests, made))
         builds = compile_stage(context, artifacts, requests)
         ir_stage(context, artifacts, builds)
         if options.measure:

@@ -5,13 +5,9 @@ under a release, or as a commit has it, compiled and checked.
 """
 
 import glob
-import json
 import os
 import shlex
-import subprocess
-import sys
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import fields, replace
 from datetime import datetime, timezone
@@ -25,10 +21,10 @@ from harness.compare.commits import Commit, empty_submodules, is_changed, suite_
 from harness.compare.options import CompareOptions
 from harness.compare.samplers import MeasurementPolicy
 from harness.compare.sides import Named, noise_of
-from harness.errors import ExitCode, Interrupted, PlaceGone, RunError, UsageError
+from harness.errors import Interrupted, PlaceGone, RunError, UsageError
 from harness.machine.identity import machine_id
 from harness.options import Results
-from harness.process import Limits, forget, spawn, stop
+from harness.process import Limits
 from harness.progress import Progress, Silent
 from harness.stages.options import ExplainOptions, OneCase, RunOptions, TuneOptions, compile_limits
 from harness.stages.run import LOCAL, Executor, run_suite
@@ -38,7 +34,6 @@ from harness.store.folders import find_folder
 from harness.store.kinds import Kind
 from harness.store.run_directory import HEADER_FILE
 from harness.store.work_directory import Begun, SidesDirectory
-from harness.text import one_line
 from harness.toolchain import Toolchain
 from harness.toolchain.host_cpu import environment_here
 
@@ -120,8 +115,6 @@ def policy_of(
 _Options = TypeVar("_Options", bound=CompareOptions | ExplainOptions)
 _Folder = TypeVar("_Folder", bound=SidesDirectory)
 _Session = TypeVar("_Session", bound="SidesSession[Any, Any]")
-# Starts a harness whose first place to import from is not the folder that it is started in.
-_HARNESS = "import sys; del sys.path[0]; from harness.cli import main; main()"
 
 
 def words_of(sides: Sequence[Named]) -> tuple[str, ...]:
@@ -224,10 +217,7 @@ class SidesSession(Generic[_Options, _Folder]):
         here = Path(os.path.relpath(commit.root / below, commit.root / commit.below))
         folder = self._stack.enter_context(tree_of(commit)) / commit.below
         try:
-            _make(folder, commit.below)
-            if isinstance(self.options, CompareOptions) and self.options.prepare is not None:
-                run = self.finished_run(commit.sha) or self._prepared(self.options, here, folder, commit)
-                return run, folder
+            folder.mkdir(parents=True, exist_ok=True)
             options = unmeasured(self.options, here, self.case, results=self.options.results.absolute())
             with _working_in(folder):
                 return self.run_of_side(commit.sha, options), folder
@@ -282,80 +272,6 @@ class SidesSession(Generic[_Options, _Folder]):
             self.folder(suite).keep_run(side, run)
         finally:
             os.chdir(before)
-
-    def _prepared(self, options: CompareOptions, suite: Path, folder: Path, commit: Commit) -> Path:
-        """The run of a prepared tree, made by a harness of its own: this one may have imported what was replaced."""
-        environment = {
-            "HARNESS_CACHE": str(cache_root()),
-            "HARNESS_PURPOSE": "compare",
-            "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]),
-        }
-        prepare = ["bash", "-euo", "pipefail", "-c", f"exec >&2\n{options.prepare}"]
-        try:
-            status, _, said = _followed(prepare, folder, environment, self.progress)
-        except OSError as error:
-            raise UsageError(f"--prepare: bash cannot be started ({error.strerror}); install it") from None
-        if status != 0:
-            raise UsageError(f"--prepare exits with status {status}: {said}")
-        command = [sys.executable, "-c", _HARNESS, "run", str(suite), *_words_of_run(options)]
-        status, printed, said = _followed(command, folder, environment, self.progress)
-        if status == ExitCode.INTERRUPTED:
-            raise Interrupted(self.how_to_go_on)
-        if status not in (ExitCode.OK, ExitCode.CASE_FAILED):
-            said = said.removeprefix("harness: ")
-            if (what := PlaceGone.said_in(said)) is not None:
-                raise PlaceGone(what, self.command_to_go_on)
-            raise UsageError(said)
-        try:
-            path = options.results / str(json.loads(printed)["run"]["id"])
-        except (ValueError, KeyError):
-            raise UsageError(f"{suite} is a list of suites; give one of them") from None
-        self._keep_run(commit.sha, suite.stem, path)
-        return path
-
-
-def _words_of_run(options: CompareOptions) -> list[str]:
-    folder = options.certificates
-    joined = replace(options, certificates=None if folder is None else folder.absolute())
-    return [
-        *("--no-measure", "--format", "json", "--results", str(options.results.absolute())),
-        *("--compile-timeout", f"{options.compile_timeout_s:g}"),
-        *([] if options.wait else ["--no-wait"]),
-        *joined.words_to_join(options.fleet),
-        *(word for pattern in options.patterns for word in ("--filter", pattern)),
-    ]
-
-
-def _make(folder: Path, name: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        raise UsageError(f"{name} is no folder there; call it from the top of the repository") from None
-
-
-def _followed(
-    command: Sequence[str], folder: Path, environment: Mapping[str, str], progress: Progress
-) -> tuple[int, str, str]:
-    """Run a command, and pass on what it says on stderr as it says it: its status, its stdout, and its last words."""
-    said = "it does not say why"
-    with tempfile.TemporaryFile() as printed:
-        child = spawn(
-            command, stdin=subprocess.DEVNULL, stdout=printed, stderr=subprocess.PIPE, cwd=folder, env=environment
-        )
-        try:
-            assert child.stderr is not None  # noqa: S101 (asked for above)
-            with child.stderr as lines:
-                for line in (one_line(raw.decode(errors="replace")) for raw in lines):
-                    if line:
-                        said = line
-                        progress.note(line)
-            status = child.wait()
-        except BaseException:
-            stop(child)
-            raise
-        forget(child)
-        printed.seek(0)
-        return status, printed.read().decode(errors="replace"), said
 
 
 @contextmanager

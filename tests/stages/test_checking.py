@@ -81,7 +81,7 @@ CPU, TILED = "[devices.cpu]", "[variants.tiled]"
         ({SETS: 'flags = ["--iree-cuda-target=x"]'}, "no effect", "nothing reads --iree-cuda-target=x for llvm-cpu "),
         ({AT_END: '[matrix]\nexclude = ["*/tiled@*"]\n'}, "unused", f"{TILED}: [matrix] leaves no case of it"),
         ({FILE: f'{FLAGS}backends = ["cuda"]'}, "unused", f"{TILED}: all of its cases are skipped: flag set tiling "),
-        ({"4] }": "5] }"}, "failed", "main takes 4xf32, and 5xf32 is given; correct shape; 2 cases fail with it"),
+        ({"4] }": "5] }"}, "failed", "main takes 4xf32, and 5xf32 is given; correct it; 2 cases fail with it"),
     ],
 )
 def test_a_finding(findings: Check, changes: dict[str, str], kind: str, words: str) -> None:
