@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
-from harness.fleet.certificates import make_fleet
+from harness.fleet.access import make_fleet
 
 HARNESS = (sys.executable, "-c", "from harness.cli import main; main()")
 _START_S = 180.0
@@ -73,7 +73,7 @@ class Processes:
     def make_members(self) -> None:
         """Make a fleet, of which all processes are members from here on, so that they may meet over TLS."""
         configuration = self.folder / "configuration"
-        make_fleet(configuration / "iree-harness" / "fleet", "this machine", 1)
+        make_fleet(configuration / "iree-harness" / "fleet", 1)
         self._environment["XDG_CONFIG_HOME"] = str(configuration)
 
     def scheduler(self, address: str, lost_after_s: float) -> subprocess.Popen[bytes]:

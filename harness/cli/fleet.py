@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import math
 import os
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import App, Parameter
 
@@ -32,10 +30,8 @@ from harness.options import (
     Positive,
     command_options,
 )
+from harness.report.data import to_json
 from harness.stages.run import LOCAL, Executor
-
-if TYPE_CHECKING:
-    from harness.fleet.certificates import Member
 
 
 @contextmanager
@@ -71,7 +67,6 @@ app.command(fleet)
 _Made = Annotated[Path | None, Parameter(env_var=CERTIFICATES_VARIABLE, show_default=False)]
 _Member = Annotated[Membership, Parameter(name="*")]
 _ANYBODY = Membership()
-_Name = Annotated[str | None, Parameter(show_default=False)]
 
 
 @command_options
@@ -104,7 +99,7 @@ class WorkerOptions(Membership):
 
 
 @fleet.command
-def certificates(folder: _Made = None, *, authority: Path | None = None, name: _Name = None, days: Count = 365) -> int:
+def certificates(folder: _Made = None, *, authority: Path | None = None, days: Count = 365) -> int:
     """Make a fleet: its authority and the certificate of its first member. Or make the certificate of one more member.
 
     Each member of a fleet has a folder: the scheduler, every worker, everybody who starts runs. Members know each other
@@ -112,25 +107,23 @@ def certificates(folder: _Made = None, *, authority: Path | None = None, name: _
 
     harness fleet certificates
 
-    harness fleet certificates for-host-a --authority ~/.config/iree-harness/fleet --name host-a
+    harness fleet certificates host-a --authority ~/.config/iree-harness/fleet
 
     Args:
         folder: Where the files go (default: fleet in the user's configuration folder, where all commands look).
         authority: A folder that this command made for the fleet; its key signs the new certificate.
-        name: The member's name, for people (default: the machine's, or the folder's).
-        days: For how long the certificate is valid; an authority is for ten years.
+        days: For how long the certificate is valid, as long as its authority at most, which is for ten years.
     """
     require_extra()
-    from harness.fleet.access import default_folder
-    from harness.fleet.certificates import AUTHORITY_KEY, make_fleet, make_member
+    from harness.fleet.access import AUTHORITY_KEY, default_folder, make_fleet, make_member
 
     where = folder or default_folder()
     if authority is None:
-        made = make_fleet(where, name or socket.gethostname(), days)
+        ends = make_fleet(where, days)
         tell(f"{where / AUTHORITY_KEY} signs members of this fleet: keep it here, and give it to no other machine.")
     else:
-        made = make_member(where, authority, name or where.resolve().name, days)
-    print_text(f"{made.folder}: the certificate of {made.name}, valid until {made.ends:%Y-%m-%d}")
+        ends = make_member(where, authority, days)
+    print_text(f"{where}: the certificate of a member, valid until {ends:%Y-%m-%d}")
     return ExitCode.OK
 
 
@@ -138,7 +131,6 @@ def certificates(folder: _Made = None, *, authority: Path | None = None, name: _
 def scheduler(
     *,
     listen: str,
-    dashboard: str | None = None,
     member: _Member = _ANYBODY,
     lost_after: Positive = LOST_AFTER_S,
     as_root: Flag = False,
@@ -149,20 +141,17 @@ def scheduler(
 
     Args:
         listen: The address to listen at, as tls://0.0.0.0:8786; tcp://127.0.0.1:8786 for a fleet on one machine.
-        dashboard: The address to show Dask's pages at, as :8787 for this machine alone (default: none).
         lost_after: Seconds without a sign of life after which a host is given up; at least 5, and with many hosts more.
         as_root: Run as root too; whoever has a certificate of the fleet can run programs here.
     """
     require_extra()
-    from harness.fleet.access import access_to, dashboard_address
+    from harness.fleet.access import access_to
     from harness.fleet.scheduler import serve_scheduler
     from harness.fleet.worker import refuse_root
 
     access = access_to(listen, "--listen", member.certificates, trust_network=member.trust_network)
-    shown = None if dashboard is None else dashboard_address(dashboard, trust_network=member.trust_network)
     refuse_root("fleet scheduler", as_root=as_root)
-    _warn_of_the_end(access.member)
-    serve_scheduler(access, dashboard=shown, lost_after_s=lost_after, say=tell)
+    serve_scheduler(access, lost_after_s=lost_after, say=tell)
     return ExitCode.OK
 
 
@@ -188,16 +177,9 @@ def worker(options: WorkerOptions) -> int:
     os.environ[NAME_VARIABLE] = name  # what its machine is known by is made of it
     offer = offer_of_this_host(name, options.jobs or os.cpu_count() or 1, options.host_class)
     print_page(offer_page(offer), "terminal")
-    _warn_of_the_end(access.member)
     limits = compile_limits(options.compile_timeout, options.compile_memory)
     serve_worker(access, offer, limits, tell, options.patience or math.inf)
     return ExitCode.OK
-
-
-def _warn_of_the_end(member: Member | None) -> None:
-    """Say that a certificate is soon over, before what runs for weeks."""
-    if member is not None and (sentence := member.soon_over(datetime.now(timezone.utc))):
-        tell(sentence)
 
 
 @fleet.command
@@ -219,11 +201,11 @@ def status(
     from harness.fleet.access import access_to, ask
     from harness.fleet.offer import require_same_versions
     from harness.fleet.scheduler import FACTS
-    from harness.fleet.status import fleet_now, status_json, status_page
+    from harness.fleet.status import fleet_now, status_page
 
     access = access_to(fleet, "--fleet", member.certificates, trust_network=member.trust_network)
     facts = ask(access, FACTS)
     require_same_versions(facts, str(access), "this machine")
     now = fleet_now(facts, str(access))
-    emit(format, lambda: status_page(now), lambda: status_json(now))
+    emit(format, lambda: status_page(now), lambda: to_json(now))
     return ExitCode.OK

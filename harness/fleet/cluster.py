@@ -22,8 +22,7 @@ from distributed.scheduler import Scheduler
 
 from harness.errors import UsageError
 from harness.fleet import COMPILE_TIMEOUT_S, LOST_AFTER_S
-from harness.fleet.access import ROLES, default_folder, is_loopback
-from harness.fleet.certificates import AUTHORITY, CERTIFICATE, KEY, read_member
+from harness.fleet.access import AUTHORITY, CERTIFICATE, KEY, ROLES, default_folder, is_loopback, read_member
 from harness.fleet.offer import offer_of_this_host, own_versions
 from harness.fleet.scheduler import FORGET_MESSAGES, FleetPlugin
 from harness.fleet.worker import (
@@ -45,7 +44,7 @@ _BESIDE_TIMED = ("tick", "ticks", "monitor")
 def configuration(certificates: Path | None = None) -> dict[str, Any]:
     """What `dask.config.set` takes before a cluster is made: this preload, and TLS with a member's certificate."""
     named = certificates or os.environ.get(CERTIFICATES_VARIABLE) or default_folder()
-    folder = read_member(Path(named).absolute()).folder
+    folder = read_member(Path(named).absolute())
     tls = {"distributed.comm.tls.ca-file": str(folder / AUTHORITY)}
     for role in ROLES:
         tls[f"distributed.comm.tls.{role}.cert"] = str(folder / CERTIFICATE)

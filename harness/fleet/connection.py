@@ -6,7 +6,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -16,7 +16,7 @@ from distributed.client import Client
 from harness.errors import PlaceGone, UsageError
 from harness.fleet.access import Access, ask
 from harness.fleet.offer import HOSTS_TOPIC, Offer, require_same_versions, usable_offer
-from harness.fleet.scheduler import FACTS, FORGET_MESSAGES, WAITS_TOPIC, Waits
+from harness.fleet.scheduler import FACTS, FORGET_MESSAGES, WAITS_TOPIC
 
 # A scheduler that has gone is noticed after so long, where Dask would try for half a minute.
 _CONNECT_S = 10.0
@@ -45,7 +45,7 @@ class Fleet:
         # Called in the client's thread when a host has `joined` or `left`, or `waits` for another harness that measures
         # there; with which, and the host's name.
         self.on_change: Callable[[str, str], None] = lambda *_: None
-        self._waits: Sequence[Waits] = ()
+        self._waits: Mapping[str, int] = {}
         client.subscribe_topic(HOSTS_TOPIC, lambda event: self.on_change(event[1]["change"], event[1]["name"]))
 
     def run(self, work: Coroutine[Any, Any, _T]) -> _T:
@@ -86,10 +86,10 @@ class Fleet:
             time.sleep(_LOOK_AGAIN_S)
         return found
 
-    async def tell_waits(self, waits: Sequence[Waits]) -> None:
-        """Let `harness fleet status` show what has not begun, and why; it replaces what was told before."""
+    async def tell_waits(self, waits: Mapping[str, int]) -> None:
+        """Let `harness fleet status` show how much has not begun, by why; it replaces what was told before."""
         if waits != self._waits:
-            await self._ask("log_event", topic=f"{WAITS_TOPIC}{self.client.id}", msg=waits)
+            await self._ask("log_event", topic=f"{WAITS_TOPIC}{self.client.id}", msg=dict(waits))
             self._waits = waits
 
     async def _ask(self, operation: str, **message: Any) -> Any:

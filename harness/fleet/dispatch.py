@@ -12,9 +12,9 @@ import os
 import time
 from abc import ABC, abstractmethod
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from distributed.client import Future
 from distributed.scheduler import KilledWorker
@@ -24,8 +24,7 @@ from harness.fleet import tasks
 from harness.fleet.connection import Fleet
 from harness.fleet.offer import Offer
 from harness.fleet.packing import Damaged, Item, Packed, lacking, read_chunk, reading, small_ones, write_chunk
-from harness.fleet.placing import Host, Need, choose_after_loss
-from harness.fleet.scheduler import by_reason
+from harness.fleet.placing import Host, Need, choose_after_loss, unfit
 from harness.fleet.tasks import Answer
 from harness.fleet.worker import COMPILE, MEASURE
 from harness.progress import Progress
@@ -40,13 +39,9 @@ MOST_DEATHS = 3
 # Calls that a step of a group, or a generation of a row, makes of a case at most, each with a limit of its own: see
 # harness.measure.generation, harness.verify.cases and harness.stages.measure. And what it takes beside them.
 CALLS, BESIDE_CALLS_S = 30, 600.0
-# Steps that a host has in hand that measures, so that it never waits for the next.
-_IN_HAND = 2
 _LOOK_S = 1.0
 _LONGEST = 300
 _FILES_FIRST = 10  # of Dask's priorities
-
-_Job = TypeVar("_Job", bound="Job")
 
 
 class WorkerLost(Exception):
@@ -62,11 +57,6 @@ def limit_s(call_timeout_s: float, cases: int = 1, beside_s: float = 0.0) -> flo
     return CALLS * call_timeout_s * cases + beside_s + BESIDE_CALLS_S
 
 
-def why_lost(host: str) -> str:
-    """What is said of a host that is no longer waited for."""
-    return f"{host} has gone and did not come back within {RETURN_S:.0f} s"
-
-
 @dataclass(frozen=True, kw_only=True)
 class Order:
     """A step as a host is asked for it."""
@@ -74,39 +64,7 @@ class Order:
     what: str  # For people
     task: Callable[..., Answer]
     packed: Packed
-    limit_s: float = 0.0  # Within which it surely ends; 0: the host itself sees to it
-
-
-@dataclass(kw_only=True, eq=False)
-class Job:
-    """A compile, a group of a run, or what a host measures of a row: done step by step on one host.
-
-    A step is what is done again where a worker dies.
-    """
-
-    need: Need
-    host: str = ""
-    todo: deque[int] = field(default_factory=deque)  # Steps that are left, in their order
-    resource: str = MEASURE
-    is_busy: bool = False  # Whether a host has a step of it in hand
-    limit_s: float = 0.0  # Of that step
-    deaths: int = 0  # How often its host's worker ended over it
-    refused: dict[str, str] = field(default_factory=dict)  # Why hosts could not do it, by name
-
-    @property
-    def name(self) -> str:
-        """What it is, for people."""
-        return self.need.name
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether its host may go on with it."""
-        return bool(self.todo) and not self.is_busy
-
-    @property
-    def order(self) -> tuple[int, int]:
-        """Those with the smallest come first."""
-        return 0, 0
+    limit_s: float | None = None  # Within which it surely ends; None: the host itself sees to it
 
 
 @dataclass(kw_only=True, eq=False)
@@ -118,7 +76,7 @@ class HostState:
     address: str = ""  # Of its worker, another one after each start; "": it is not here
     gone: asyncio.Event = field(default_factory=asyncio.Event)  # Set once the worker of that address has gone
     gone_since: float = field(default_factory=time.monotonic)  # By the monotonic clock, in seconds
-    in_hand: list[Job] = field(default_factory=list)  # What it was given, in order
+    in_hand: list["Job"] = field(default_factory=list)  # What it was given, in order
     known: set[Item] = field(default_factory=set)  # Files that its worker has
     sends: asyncio.Lock = field(default_factory=asyncio.Lock)  # Held by who sends files there
 
@@ -132,21 +90,10 @@ class HostState:
         """Whether it has been away for too long."""
         return not self.address and time.monotonic() - self.gone_since > RETURN_S
 
-    def having(self, resource: str) -> list[Job]:
-        """What it has in hand that takes this."""
-        return [job for job in self.in_hand if job.resource == resource]
-
-    @property
-    def is_full(self) -> bool:
-        """Whether it has enough in hand that measures."""
-        return len(self.having(MEASURE)) >= _IN_HAND
-
-    @property
-    def why_busy(self) -> str:
-        """Why something waits for it."""
-        if not self.address:
-            return f"its host {self.name} has gone, and may come back"
-        return f"its host {self.name} is busy"
+    def variables(self, suite: Suite, device: str) -> dict[str, str]:
+        """What every process on a device needs in its environment there."""
+        assert self.offer is not None  # noqa: S101 (it is here)
+        return dict(self.offer.devices(suite)[device].environment)
 
     def record(self, suite: Suite) -> HostRecord:
         """What a run keeps of it."""
@@ -162,18 +109,59 @@ class HostState:
         return HostRecord(name=self.name, environment=environment)
 
 
-class Dispatcher(ABC, Generic[_Job]):
-    """Hosts of a fleet, and what they do; all of it is for the fleet's thread.
+@dataclass(kw_only=True, eq=False)
+class Job(ABC):
+    """A compile, a group of a run, or a row: done step by step on one host; where its worker dies, a step is again."""
 
-    Who derives from it says what there is to do (`jobs`), what a host is asked (`order`), and what becomes of it:
-    `keep`, `moved`, `fail`.
-    """
+    need: Need
+    host: str = ""
+    todo: deque[int] = field(default_factory=deque)  # Steps that are left, in their order
+    resource: str = MEASURE
+    is_busy: bool = False  # Whether a host has a step of it in hand
+    deaths: int = 0  # How often its host's worker ended over it
+    refused: dict[str, str] = field(default_factory=dict)  # Why hosts could not do it, by name
+
+    @property
+    def name(self) -> str:
+        """What it is, for people."""
+        return self.need.name
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether what it needs is there."""
+        return True
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """Of what a host can measure, the smallest comes first."""
+        return 0, 0
+
+    @abstractmethod
+    def ask(self, state: HostState) -> Order | None:
+        """What a host is asked for the next step; None: there is nothing to do for it."""
+
+    @abstractmethod
+    def keep(self, step: int, value: Any, order: Order | None) -> None:
+        """A step has been done."""
+
+    @abstractmethod
+    def moved(self, why: str) -> None:
+        """Another host does it from now on."""
+
+    @abstractmethod
+    def fail(self, why: str, *, is_tried: bool = False) -> None:
+        """No host can do it, or it was tried and has ended its workers."""
+
+
+class Dispatcher:
+    """Hosts of a fleet, and what they do; all of it is for the fleet's thread."""
 
     def __init__(self, fleet: Fleet, suite: Suite, progress: Progress, records: Sequence[HostRecord]) -> None:
         """`records` has hosts that have measured something before this began or went on."""
         self.all = {each.name: HostState(host=Host.recalled(each, suite)) for each in records}
+        self.jobs: dict[Job, None] = {}  # That have steps left, in their order
         self.sent_bytes = self.fetched_bytes = 0  # Of files that went to hosts, and that came
-        self._fleet, self._suite, self._progress = fleet, suite, progress
+        self._fleet, self.suite, self._progress = fleet, suite, progress
         self._numbers = itertools.count(1)
         self._unusable: set[str] = set()  # addresses of workers that have gone, that hang, or that are strangers
         self._said: set[str] = set()
@@ -181,46 +169,7 @@ class Dispatcher(ABC, Generic[_Job]):
         self._stirred: set[str] = set()  # hosts for which there may be something to do
         self._news = asyncio.Event()
         self._running: set[asyncio.Task[None]] = set()
-        self._error: BaseException | None = None
         fleet.on_change = self._heard
-
-    # --- what there is to do ---
-
-    @property
-    @abstractmethod
-    def jobs(self) -> Collection[_Job]:
-        """All that there is to do, or was."""
-
-    @abstractmethod
-    def is_over(self) -> bool:
-        """Whether nothing is left."""
-
-    @abstractmethod
-    def order(self, job: _Job, state: HostState) -> Order | None:
-        """What a host is asked for the next step; None: there is nothing to do for it."""
-
-    @abstractmethod
-    def keep(self, job: _Job, step: int, value: Any, order: Order | None) -> None:
-        """A step has been done."""
-
-    @abstractmethod
-    def moved(self, job: _Job, why: str) -> None:
-        """Another host does it from now on."""
-
-    @abstractmethod
-    def fail(self, job: _Job, why: str, *, is_tried: bool = False) -> None:
-        """No host can do it, or it was tried and has ended its workers."""
-
-    def choose(self, state: HostState) -> _Job | None:
-        """What a host does next."""
-        if state.is_full:
-            return None
-        own = (job for job in self.jobs if job.host == state.name and job.is_ready)
-        return min(own, key=lambda job: job.order, default=None)
-
-    def why_waits(self, job: _Job) -> str:
-        """Why something is not begun, as a clause."""
-        return self.all[job.host].why_busy
 
     # --- who is here ---
 
@@ -242,7 +191,7 @@ class Dispatcher(ABC, Generic[_Job]):
             self._progress.note(f"{name} waits for another harness that measures there")
 
     async def look(self) -> None:
-        """See which hosts came, came back, or have gone."""
+        """See which hosts came, came back, or have gone; one at least has to be here, or may come back."""
         offers = await self._fleet.offers()
         for why in sorted(set(offers.refused.values()) - self._said):
             self._said.add(why)
@@ -254,10 +203,11 @@ class Dispatcher(ABC, Generic[_Job]):
             if state.name not in offers.usable:
                 self._lose(state)
         self._is_begun = True
+        self._require_fleet()
 
     def _take(self, name: str, offer: Offer) -> None:
         """A host is here."""
-        host, state = Host.of(offer, self._suite), self.all.get(name)
+        host, state = Host.of(offer, self.suite), self.all.get(name)
         if state is not None and state.address == offer.address:
             return
         if state is not None and state.address:
@@ -274,16 +224,15 @@ class Dispatcher(ABC, Generic[_Job]):
         self.stir(name)
 
     def _lose(self, state: HostState, why: str = "") -> None:
-        """A host's worker has gone, or is no longer waited for; nobody knows at which of several compiles it was."""
+        """A host's worker has gone, or is no longer waited for; nobody knows at what it ended."""
         self._progress.note(f"{state.name} {why or f'has gone; its work waits for it for {RETURN_S:.0f} s'}")
-        for job in (*state.having(COMPILE), *state.having(MEASURE)[:1]):
+        for job in state.in_hand:
             job.deaths += 1
         self._unusable.add(state.address)
         state.address, state.gone_since = "", time.monotonic()
         state.gone.set()
 
-    def require_fleet(self) -> None:
-        """See that the scheduler is there, and a host that may do something."""
+    def _require_fleet(self) -> None:
         if not self._fleet.is_connected:
             raise PlaceGone(f"{self._fleet.access}: the scheduler has gone")
         if all(state.is_lost for state in self.all.values()):
@@ -291,100 +240,118 @@ class Dispatcher(ABC, Generic[_Job]):
 
     # --- the loop ---
 
-    async def loop(self) -> None:
-        """Give hosts what they can do, until it is over."""
+    async def loop(self, *, forever: bool = False) -> None:
+        """Give hosts what they can do, until all jobs are done."""
         looked = 0.0
         try:
-            while True:
+            while self.jobs or self._running or forever:
                 if self._is_changed or time.monotonic() - looked > _LOOK_S:
                     await self._look_around()
                     looked = time.monotonic()
                 while self._stirred:
                     self._give(self.all[self._stirred.pop()])
-                if self._error is not None:
-                    raise self._error
-                if self.is_over():
-                    return
                 await self._wait_for_news()
         finally:
             for task in self._running:
                 task.cancel()
             await asyncio.gather(*self._running, return_exceptions=True)
             with contextlib.suppress(PlaceGone):
-                await self._fleet.tell_waits([])
+                await self._fleet.tell_waits({})
 
     async def _look_around(self) -> None:
         """See who is here, let others do what hosts had to do that are lost, and tell what waits."""
-        self.require_fleet()
+        self._require_fleet()
         if self._is_changed:
             self._is_changed = False
             await self.look()
-            self.require_fleet()
-        lost = {state.name for state in self.all.values() if state.is_lost}
-        for job in [job for job in self.jobs if job.host in lost and job.todo and not job.is_busy]:
-            self._move(job, why_lost(job.host))
+        for job in [job for job in self.jobs if self.all[job.host].is_lost and not job.is_busy]:
+            self._move(job, f"{job.host} has gone and did not come back within {RETURN_S:.0f} s")
         self._stirred.update(state.name for state in self.here)
-        waits = ((self.why_waits(job), job.name) for job in self.jobs if job.todo and not job.is_busy)
-        await self._fleet.tell_waits(by_reason(waits))
+        await self._fleet.tell_waits(Counter(self._why_waits(job) for job in self.jobs if not job.is_busy))
+
+    def _why_waits(self, job: Job) -> str:
+        if not job.is_ready:
+            return "its builds are not all compiled yet"
+        return f"its host {job.host} {'is busy' if self.all[job.host].address else 'has gone, and may come back'}"
 
     async def _wait_for_news(self) -> None:
+        """Until something may have changed; what went wrong in a step is raised here."""
         waiting = asyncio.ensure_future(self._news.wait())
         try:  # asyncio.wait_for may overlook that it is cancelled, before Python 3.12
             await asyncio.wait({waiting}, timeout=_LOOK_S)
         finally:
             waiting.cancel()
         self._news.clear()
+        for task in [task for task in self._running if task.done()]:
+            self._running.discard(task)
+            task.result()
 
     def _give(self, state: HostState) -> None:
-        while state.address and (job := self.choose(state)) is not None:
+        while state.address and (job := self._choose(state)) is not None:
             job.is_busy = True
             state.in_hand.append(job)
             task = asyncio.ensure_future(self._do(state, job))
             self._running.add(task)
-            task.add_done_callback(self._ended)
+            task.add_done_callback(lambda _: self._news.set())
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._running.discard(task)
-        self._news.set()
-        if not task.cancelled() and task.exception() is not None:
-            self._error = task.exception()
+    def _ready(self, resource: str) -> Iterator[Job]:
+        return (job for job in self.jobs if job.resource == resource and job.is_ready and not job.is_busy)
 
-    async def _do(self, state: HostState, job: _Job) -> None:
+    def _choose(self, state: HostState) -> Job | None:
+        """A compile, of its own groups or else of others'; where none is left for it, a step of what it measures.
+
+        So a host's compilers, which stand still while something is timed, have ended before.
+        """
+        measures = any(job.resource == MEASURE for job in state.in_hand)
+        if state.offer is not None and len(state.in_hand) - measures < state.offer.cores:
+            own = next((job for job in self._ready(COMPILE) if job.host == state.name), None)
+            if own is not None or measures:
+                return own
+            left = (job for job in self._ready(COMPILE) if state.name not in job.refused)
+            other = next((job for job in left if not unfit(job.need, state.host)), None)
+            if other is not None:
+                return other
+        if state.in_hand:
+            return None
+        own_steps = (job for job in self._ready(MEASURE) if job.host == state.name)
+        return min(own_steps, key=lambda job: job.rank, default=None)
+
+    async def _do(self, state: HostState, job: Job) -> None:
         """The next step, on a host."""
-        step = job.todo[0]
         try:
-            order = self.order(job, state)
+            order = job.ask(state)
             value = None if order is None else await self._ask(state, job, order)
         except WorkerLost:
             if job.deaths >= MOST_DEATHS:
-                why = f"{state.name}: its worker ended {job.deaths} times while it did this"
-                self.fail(job, why, is_tried=True)
+                job.fail(f"{state.name}: its worker ended {job.deaths} times while it did this", is_tried=True)
         except Refused as why:
             job.refused[state.name], job.host = str(why), state.name
             self._move(job, f"{state.name}: {why}")
         else:
             if job.todo:  # else it was given up meanwhile
-                job.todo.popleft()
-                self.keep(job, step, value, order)
+                job.keep(job.todo.popleft(), value, order)
         finally:
             job.is_busy = False
             state.in_hand.remove(job)
+            if not job.todo:
+                self.jobs.pop(job, None)
             self.stir(state.name)
 
-    def _move(self, job: _Job, why: str) -> None:
+    def _move(self, job: Job, why: str) -> None:
         """Have another host do something; one that may come back is better than none: it is waited for."""
         others = [state for state in self.all.values() if state.name not in {*job.refused, job.host}]
         absent = [state.host for state in others if not state.address and state.offer and not state.is_lost]
-        load = Counter(other.host for other in self.jobs if other.todo)
+        load = Counter(other.host for other in self.jobs)
         chosen = choose_after_loss(job.need, [state.host for state in others if state.address], load)
         chosen = chosen or choose_after_loss(job.need, absent, load)
         if chosen is None:
             said = {name: f"{name}: {refusal}" for name, refusal in job.refused.items()} | {job.host: why}
-            self.fail(job, f"{'; '.join(said.values())}; no other host of the fleet can do it")
+            job.fail(f"{'; '.join(said.values())}; no other host of the fleet can do it")
+            self.jobs.pop(job, None)
             return
         self._progress.note(f"{job.name} moves to {chosen}: {why}")
         job.host = chosen
-        self.moved(job, why)
+        job.moved(why)
         self.stir(chosen)
 
     # --- what a host is asked ---
@@ -394,18 +361,15 @@ class Dispatcher(ABC, Generic[_Job]):
         packed, address = order.packed, state.address
         async with state.sends:
             contents = await self._send(state, packed)
-        job.limit_s = order.limit_s
-        # Those that it does before this one have their own time.
-        within_s = sum(other.limit_s for other in state.having(MEASURE)) if order.limit_s else None
         key = f"{order.what} #{next(self._numbers)}"
         arguments = packed.data, tuple(packed.files), contents
         options = {"key": key, "resources": {job.resource: 1}}
-        answer = await self._submit(state, order.task, *arguments, within_s=within_s, **options)
+        answer = await self._submit(state, order.task, *arguments, within_s=order.limit_s, **options)
         if answer is None:
             self._lose(
                 state,
-                f"does not come to an end with {order.what} within {within_s:.0f} s; it gets nothing more until its "
-                "worker starts again",
+                f"does not come to an end with {order.what} within {order.limit_s:.0f} s; it gets nothing more until "
+                "its worker starts again",
             )
             raise WorkerLost
         if state.address == address:
@@ -438,7 +402,7 @@ class Dispatcher(ABC, Generic[_Job]):
         if not done:
             return None
         if answer is None:
-            self.require_fleet()
+            self._require_fleet()
             if state.address == address:  # Dask knows it first
                 self._lose(state)
                 self._is_changed = True

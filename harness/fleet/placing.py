@@ -147,17 +147,6 @@ def place(needs: Sequence[Need], hosts: Sequence[Host], kept: Mapping[str, str] 
     return placed
 
 
-def choose_for_idle(host: Host, waiting: Mapping[str, Sequence[Need]]) -> str | None:
-    """A group for a host that has nothing to measure: the last in line of the host that has most; None: none fits."""
-    for queue in sorted(waiting.values(), key=len, reverse=True):
-        if len(queue) < 2:  # its owner comes to a single one as soon
-            continue
-        chosen = next((need.name for need in reversed(queue) if not unfit(need, host)), None)
-        if chosen is not None:
-            return chosen
-    return None
-
-
 def choose_after_loss(need: Need, hosts: Iterable[Host], load: Mapping[str, int]) -> str | None:
     """The host that takes something over; None: there is none for it."""
     able = [host.name for host in hosts if not unfit(need, host)]

@@ -6,12 +6,11 @@ It decides nothing about benchmarks. It has one operation more than Dask's: who 
 
 import asyncio
 import contextlib
-import itertools
 import logging
 import signal
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from typing import Any, TypedDict
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any
 
 import dask
 from distributed.diagnostics.plugin import SchedulerPlugin
@@ -21,13 +20,11 @@ from tornado.ioloop import PeriodicCallback
 from harness.errors import UsageError
 from harness.fleet.access import Access, bracketed
 from harness.fleet.offer import HOSTS_TOPIC, OFFER_KEY, own_versions
-from harness.text import one_line
 
 # The operation of the scheduler that is the harness's; and of which topics clients tell what waits.
 FACTS, WAITS_TOPIC = "harness_facts", "harness-waits-"
 _LOOK_EVERY_S, _KILL_S = 5.0, 15.0
 _DASKS_OWN = "fire-and-forget"  # a client that is always there
-_NAMED = 3  # of what waits for one reason
 
 # Dask would keep the last thousand messages of each connection for its developers: of each host, files and all.
 FORGET_MESSAGES = {"distributed.admin.low-level-log-length": 0}
@@ -39,27 +36,10 @@ _SETTINGS = {
     "distributed.scheduler.allowed-failures": 0,
     # A silent host is given up here: Dask would wait half a minute more for its nanny, and its tasks with it.
     "distributed.scheduler.worker-ttl": None,
-    # Without a dashboard nothing but the harness's own questions is answered.
+    # Dask opens a port for pages in any case; it is for this machine, and answers only whether it lives.
     "distributed.scheduler.http.routes": ["distributed.http.health"],
 }
-_DASHBOARD_ROUTES = ["distributed.http.health", "distributed.http.statics", "distributed.http.scheduler.info"]
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-
-
-class Waits(TypedDict):
-    """What waits for one reason: how many, and the first few by name."""
-
-    why: str  # As a clause
-    count: int
-    first: list[str]
-
-
-def by_reason(found: Iterable[tuple[str, str]]) -> list[Waits]:
-    """What waits, of reasons with a name each."""
-    names: dict[str, list[str]] = {}
-    for why, name in found:
-        names.setdefault(why, []).append(name)
-    return [{"why": why, "count": len(own), "first": own[:_NAMED]} for why, own in names.items()]
 
 
 class FleetPlugin(SchedulerPlugin):
@@ -69,9 +49,8 @@ class FleetPlugin(SchedulerPlugin):
 
     def __init__(self, scheduler: Scheduler, say: Callable[[str], None], lost_after_s: float) -> None:
         self._scheduler, self._say, self._lost_after_s = scheduler, say, lost_after_s
-        self.dashboard = ""  # its address, once there is one
         self._hosts: dict[str, str] = {}  # of all that ever joined: name by address
-        self._waits: dict[str, list[Waits]] = {}  # by client
+        self._waits: dict[str, Mapping[str, int]] = {}  # by client: how much waits, by why
         scheduler.handlers[FACTS] = self.facts
         every_ms = 1000 * min(lost_after_s / 4, _LOOK_EVERY_S)
         scheduler.periodic_callbacks[self.name] = PeriodicCallback(self.give_up_silent, every_ms)
@@ -113,10 +92,8 @@ class FleetPlugin(SchedulerPlugin):
     def facts(self) -> dict[str, Any]:
         """Who is here, what each does, and what waits, as plain values."""
         scheduler = self._scheduler
-        told = (self._waits.get(client, []) for client in scheduler.clients)
         return {
             "versions": own_versions(),
-            "dashboard": self.dashboard,
             "hosts": [
                 {
                     "name": str(state.name),
@@ -131,35 +108,22 @@ class FleetPlugin(SchedulerPlugin):
                 for state in scheduler.workers.values()
             ],
             "clients": sum(client != _DASKS_OWN for client in scheduler.clients),
-            "waits": list(itertools.chain(*told)),
+            "waits": [self._waits[client] for client in scheduler.clients if client in self._waits],
         }
 
 
-class _Said(logging.Handler):
-    """What Dask has to say of connections and workers that fail, as sentences beside the harness's own."""
-
-    def __init__(self, say: Callable[[str], None]) -> None:
-        super().__init__(logging.WARNING)
-        self._say = say
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Say it."""
-        self._say(f"Dask: {one_line(record.getMessage())}")
-
-
-def serve_scheduler(
-    access: Access, *, dashboard: Access | None, lost_after_s: float, say: Callable[[str], None]
-) -> None:
+def serve_scheduler(access: Access, *, lost_after_s: float, say: Callable[[str], None]) -> None:
     """Run a scheduler until a signal ends it."""
     own_versions()  # of the code that runs here, whatever the checkout is later
-    logging.getLogger("distributed").handlers = [_Said(say)]
+    from_dask = logging.StreamHandler()  # of connections and workers that fail
+    from_dask.setFormatter(logging.Formatter("Dask: %(message)s"))
+    logging.getLogger("distributed").handlers = [from_dask]
     logging.getLogger("distributed.scheduler").setLevel(logging.CRITICAL)  # of a host that is lost, the client tells
-    routes = {} if dashboard is None else {"distributed.scheduler.http.routes": _DASHBOARD_ROUTES}
-    with dask.config.set({**_SETTINGS, **routes}):
-        asyncio.run(_serve(access, dashboard, lost_after_s, say))
+    with dask.config.set(_SETTINGS):
+        asyncio.run(_serve(access, lost_after_s, say))
 
 
-async def _serve(access: Access, dashboard: Access | None, lost_after_s: float, say: Callable[[str], None]) -> None:
+async def _serve(access: Access, lost_after_s: float, say: Callable[[str], None]) -> None:
     async with stopped_by_signal() as stop:
         try:
             scheduler = Scheduler(
@@ -167,12 +131,10 @@ async def _serve(access: Access, dashboard: Access | None, lost_after_s: float, 
                 port=access.port,
                 protocol=f"{access.scheme}://",
                 security=access.security(),
-                # Dask opens a port for pages in any case; it is for this machine, and answers only whether it lives.
-                dashboard_address=f"{dashboard.host}:{dashboard.port}" if dashboard is not None else "127.0.0.1:0",
-                dashboard=dashboard is not None,
+                dashboard_address="127.0.0.1:0",
+                dashboard=False,
             )
-            plugin = FleetPlugin(scheduler, say, lost_after_s)
-            scheduler.add_plugin(plugin)
+            scheduler.add_plugin(FleetPlugin(scheduler, say, lost_after_s))
             await scheduler
         except RuntimeError as error:
             if not isinstance(error.__cause__, OSError):
@@ -181,11 +143,7 @@ async def _serve(access: Access, dashboard: Access | None, lost_after_s: float, 
                 f"--listen {access}: cannot listen there ({error.__cause__.strerror}); choose another port, or end the"
                 " scheduler that has it"
             ) from error
-        if dashboard is not None:  # Dask takes another port where that one is taken
-            port = scheduler.identity()["services"]["dashboard"]
-            plugin.dashboard = f"http://{dashboard.host}:{port}/status"
-        shown = f"; its dashboard is at {plugin.dashboard}" if plugin.dashboard else ""
-        say(f"{scheduler.address}: a scheduler listens{shown}")
+        say(f"{scheduler.address}: a scheduler listens")
         await stop.wait()
         await scheduler.close()
 

@@ -79,24 +79,21 @@ def host_name(given: str | None) -> str:
     return name
 
 
-def require_place(
-    access: Access, name: str, patience_s: float = 0.0, say: Callable[[str], None] = lambda _: None
-) -> None:
-    """See that a host may join: the scheduler runs the same versions and has no host of that name."""
+def require_place(access: Access, name: str, patience_s: float, say: Callable[[str], None]) -> None:
+    """See that a host may join, before it looks at its machine; why it may not, once patience is over."""
     with ThreadPoolExecutor(1) as apart:  # whoever calls may be within an event loop of their own
-        why = apart.submit(asyncio.run, await_place(access, name, patience_s, say)).result()
+        why = apart.submit(asyncio.run, await_place(access, name, patience_s, say, asyncio.Event())).result()
     if why is not None:
         raise why
 
 
 async def await_place(
-    access: Access, name: str, patience_s: float, say: Callable[[str], None], stop: asyncio.Event | None = None
+    access: Access, name: str, patience_s: float, say: Callable[[str], None], stop: asyncio.Event
 ) -> UsageError | None:
     """Wait until a scheduler lets a host in, or for the end; why none did, once patience is over.
 
     Each new reason is said once.
     """
-    stop = stop or asyncio.Event()
     deadline, said = time.monotonic() + patience_s, ""
     while not stop.is_set() and (why := await asyncio.to_thread(_why_no_place, access, name)) is not None:
         if time.monotonic() >= deadline:
@@ -149,11 +146,13 @@ async def _serve(access: Access, offer: Offer, limits: Limits, say: Callable[[st
                 say(f"{name} has joined {address}")
                 await until(nanny.finished(), stop)
             except Exception as error:  # Dask raises what the worker process raised, of any kind
+                behind: BaseException = error
+                while behind.__cause__ is not None:
+                    behind = behind.__cause__
+                why = f"{name} cannot join {address}: {one_line(str(behind)) or type(behind).__name__}"
                 if not has_joined:
-                    if (why := await await_place(access, name, 0.0, say)) is not None:
-                        raise why from error  # two hosts may want one name at once
-                    raise UsageError(f"{name} cannot join {address}: {_innermost(error)}; see what it says") from error
-                say(f"{name} cannot join {address}: {_innermost(error)}")
+                    raise UsageError(f"{why}; see what the scheduler says") from error
+                say(why)
             finally:
                 await nanny.close()
                 for stray in multiprocessing.active_children():  # a nanny leaves one behind that never started
@@ -163,12 +162,6 @@ async def _serve(access: Access, offer: Offer, limits: Limits, say: Callable[[st
                 if await await_place(access, name, patience_s, say, stop) is not None:
                     say(f"{name} ends: no scheduler has answered at {address} for {patience_s:g} s")
                     return
-
-
-def _innermost(error: BaseException) -> str:
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return one_line(str(error)) or type(error).__name__
 
 
 def nanny_options(offer: Offer) -> dict[str, Any]:

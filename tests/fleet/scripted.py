@@ -3,7 +3,7 @@
 import asyncio
 import concurrent.futures
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, TypeVar
@@ -12,11 +12,10 @@ from harness.cache import cache_root
 from harness.compile import BuildCache
 from harness.files import file_sha256
 from harness.fleet import tasks
-from harness.fleet.access import parse_address
+from harness.fleet.access import Access
 from harness.fleet.connection import Fleet, Offers
 from harness.fleet.offer import Offer, OfferedToolchain
 from harness.fleet.packing import Packed
-from harness.fleet.scheduler import Waits
 from harness.fleet.tasks import Answer
 from harness.records.run import Build, Check, Reference, Round, Sizes, Turn
 from harness.store.files import adapter
@@ -45,7 +44,7 @@ class ScriptedFleet(Fleet):
             subscribe_topic=lambda *_: None,
             sync=lambda work: asyncio.run_coroutine_threadsafe(work(), self._events).result(),
         )
-        super().__init__(parse_address("tls://bench:8786", "--fleet"), client)
+        super().__init__(Access(scheme="tls", host="bench", port=8786), client)
         self._offered = {toolchain.version: OfferedToolchain(compiler_sha256=toolchain.compiler_sha256, cpu=None)}
         self.here: dict[str, Offer] = {}
         self.refused: dict[str, str] = {}
@@ -80,9 +79,9 @@ class ScriptedFleet(Fleet):
         """Those that are here."""
         return Offers(usable=dict(self.here), refused=self.refused)
 
-    async def tell_waits(self, waits: Sequence[Waits]) -> None:
+    async def tell_waits(self, waits: Mapping[str, int]) -> None:
         """What `harness fleet status` shows."""
-        self.waits += [each["why"] for each in waits]
+        self.waits += waits
 
     def _submit(
         self, task: Any, *arguments: Any, workers: list[str], key: str = "", **_: Any

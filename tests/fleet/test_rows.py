@@ -12,13 +12,11 @@ from typing import Any
 import pytest
 
 from harness.compare.engine import Outcome, StoppedEarly, Task, decide
-from harness.compare.pairs import Pair
 from harness.compare.remeasure import _going_on
 from harness.errors import PlaceGone
 from harness.fleet import dispatch, rows
 from harness.fleet.packing import Packed
-from harness.fleet.placing import Need
-from harness.fleet.rows import FleetRows, need_of_row, place_rows
+from harness.fleet.rows import FleetRows
 from harness.fleet.tasks import Answer, RowTask
 from harness.records.run import Failure
 from harness.store.work_directory import RECORD_FILE, Begun, ComparisonDirectory
@@ -26,7 +24,6 @@ from tests.builders import Notes, a_device, a_suite
 from tests.compare.runs import TOOLCHAIN, a_build, a_case, a_side
 from tests.compare.scripted import EQUAL, RULE, SLOWER, a_generation
 from tests.fleet.scripted import Act, Died, ScriptedFleet, dies, refuses, when
-from tests.fleet.test_placing import a_group, a_host
 
 _BEGUN = Begun(created="", machine="", options={}, command=())
 _CREATED = datetime(2026, 1, 1, tzinfo=timezone.utc)
@@ -231,42 +228,3 @@ def test_a_fleet_that_has_gone_ends_it_with_how_to_go_on(tmp_path: Path) -> None
     assert directory.can_go_on
 
 
-# --- which hosts ---
-
-_CPU = "--iree-llvmcpu-target-cpu=host"
-
-
-def placed(needs: dict[str, Need], *there: Any, **given: Any) -> Any:
-    return place_rows(needs, there, **{"kept": {}, "checked_on": {}, **given})
-
-
-def needed_by(*environments: dict[str, Any], **case: Any) -> Need | str:
-    base, head = (a_side(a_case(**case), environment=environment) for environment in environments)
-    pair = Pair(name="net/stock@cpu", base=a_case(**case), head=a_case(**case))
-    return need_of_row(SimpleNamespace(pair=pair), SimpleNamespace(base=base, head=head))  # type: ignore[arg-type]
-
-
-def test_all_rows_of_a_group_are_where_its_head_was_checked_if_it_is_there() -> None:
-    needs = {"net/a@cpu": a_group("net"), "net/b@cpu": a_group("net"), "mlp/a@cpu": a_group("mlp")}
-    found, _ = placed(needs, a_host("a"), a_host("b"), a_host("c"), checked_on={"net@cpu": "c", "mlp@cpu": "gone"})
-    assert found["net/a@cpu"] == found["net/b@cpu"] == "c"
-    assert found["mlp/a@cpu"] in ("a", "b")
-
-
-def test_a_row_keeps_its_host_whoever_is_there_when_it_goes_on() -> None:
-    kept = {"row": "gone"}
-    assert placed({"row": a_group("net")}, a_host("a"), kept=kept) == (kept, {})
-
-
-def test_a_module_is_measured_on_the_cpu_that_it_is_made_for() -> None:
-    epyc, xeon = ({"cpu": {"model": model, "flags": "avx2"}} for model in ("EPYC", "Xeon"))
-    untied, need = needed_by(epyc, xeon), needed_by(epyc, epyc, compile_flags=(_CPU,))
-    assert isinstance(untied, Need) and isinstance(need, Need)
-    assert (untied.cpu, need.cpu) == ("", "EPYC avx2")
-    other = a_host("a", host_cpu="Xeon avx2", compilers={})
-    assert placed({"row": need}, other, a_host("b", compilers={}))[0] == {"row": "b"}
-    why = "it has another CPU than the one that the modules are made for"
-    assert placed({"row": need}, other)[1] == {"row": f"net@cpu: no host can measure it (a: {why})"}
-    assert needed_by(epyc, xeon, compile_flags=(_CPU,)) == (
-        "its two modules are made for two CPUs; make both runs again, with --fleet"
-    )
