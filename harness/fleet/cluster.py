@@ -50,7 +50,8 @@ def configuration(certificates: Path | None = None) -> dict[str, Any]:
         tls[f"distributed.comm.tls.{role}.cert"] = str(folder / CERTIFICATE)
         tls[f"distributed.comm.tls.{role}.key"] = str(folder / KEY)
     preloads = {f"distributed.{server}.preload": [__name__] for server in ("scheduler", "nanny")}
-    return {**preloads, **tls, "distributed.comm.require-encryption": True, "distributed.comm.default-scheme": "tls"}
+    encrypted = {"distributed.comm.require-encryption": True, "distributed.comm.default-scheme": "tls"}
+    return {**preloads, **tls, **encrypted, "distributed.scheduler.worker-ttl": LOST_AFTER_S}
 
 
 async def dask_setup(server: Server) -> None:
@@ -85,10 +86,8 @@ def _trusts_network() -> bool:
 def _make_scheduler(scheduler: Scheduler) -> None:
     own_versions()  # of the code that runs here, whatever the checkout is later
     dask.config.set(FORGET_MESSAGES)
-    scheduler.add_plugin(FleetPlugin(scheduler, _say, LOST_AFTER_S))
+    scheduler.add_plugin(FleetPlugin(scheduler, _say))
     scheduler.allowed_failures = 0
-    # Silent hosts are given up by the plugin, sooner and with their nannies.
-    scheduler.periodic_callbacks.pop("worker-ttl", None)
     shown_at = [address for address, *_ in get_tcp_server_addresses(scheduler.http_server)]
     if not (all(map(is_loopback, shown_at)) or _trusts_network()):
         scheduler.http_server.stop()  # the dashboard asks nobody who they are

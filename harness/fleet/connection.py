@@ -42,11 +42,9 @@ class Fleet:
     def __init__(self, access: Access, client: Client) -> None:
         self.access, self.client = access, client
         self._loop: asyncio.AbstractEventLoop = client.sync(_own_loop)
-        # Called in the client's thread when a host has `joined` or `left`, or `waits` for another harness that measures
-        # there; with which, and the host's name.
-        self.on_change: Callable[[str, str], None] = lambda *_: None
+        self.on_change: Callable[[], None] = lambda: None  # Called in the client's thread when a host has come or gone
         self._waits: Mapping[str, int] = {}
-        client.subscribe_topic(HOSTS_TOPIC, lambda event: self.on_change(event[1]["change"], event[1]["name"]))
+        client.subscribe_topic(HOSTS_TOPIC, lambda _: self.on_change())
 
     def run(self, work: Coroutine[Any, Any, _T]) -> _T:
         """Do something in the client's thread; where the user stops it, it has ended when this returns."""

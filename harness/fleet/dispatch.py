@@ -144,8 +144,7 @@ class Job(ABC):
     def keep(self, step: int, value: Any, order: Order | None) -> None:
         """A step has been done."""
 
-    @abstractmethod
-    def moved(self, why: str) -> None:
+    def moved(self, why: str) -> None:  # noqa: B027 (a compile needs nothing)
         """Another host does it from now on."""
 
     @abstractmethod
@@ -183,12 +182,9 @@ class Dispatcher:
         self._stirred.add(name)
         self._news.set()
 
-    def _heard(self, change: str, name: str) -> None:
-        if change != "waits":
-            self._is_changed = True
-            self._news.set()
-        elif name in self.all:
-            self._progress.note(f"{name} waits for another harness that measures there")
+    def _heard(self) -> None:
+        self._is_changed = True
+        self._news.set()
 
     async def look(self) -> None:
         """See which hosts came, came back, or have gone; one at least has to be here, or may come back."""

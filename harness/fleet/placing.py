@@ -12,16 +12,14 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from harness.fleet.offer import Offer
+from harness.fleet.offer import Offer, OfferedToolchain
 from harness.machine.identity import machine_class, machine_id, processor_identity
 from harness.records.case import Case
 from harness.records.run import HostRecord
 from harness.suite.devices import Presence, fits
 from harness.suite.load import Device, Suite
 from harness.text import one_line
-from harness.toolchain.host_cpu import TargetCpu
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,48 +33,34 @@ class Host:
     machine: str = ""  # Identity of the machine, as an environment has it; "": not known
     # Why a device or a peer cannot be used there, by the suite's name or label; "" where it can
     missing: Mapping[str, str] = field(default_factory=dict)
-    # What `host` means to a compiler there, by version; None: it does not say
-    cpus: Mapping[str, TargetCpu | None] = field(default_factory=dict)
-    # Hash of the compiler, by version, of those that are there
-    compilers: Mapping[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, offer: Offer, suite: Suite) -> Host:
-        """A host from what it offers."""
-        there = offer.devices(suite)
-        found = {device.name: _missing(device, offer, there[device.name]) for device in suite.devices}
-        peers = {peer.name: peer.missing for peer in offer.peers}
-        labels = {peer.case_label: peers.get(peer.name, _NO_PEER) or "" for peer in suite.peers}
-        names = {name: presence.name for name, presence in there.items() if presence.name}
-        return cls(
-            name=offer.name,
-            classes=_classes({**offer.environment, "device_names": names}, suite),
-            host_cpu=offer.host_cpu,
-            machine=machine_id(offer.environment),
-            missing={**found, **labels},
-            cpus={version: toolchain.cpu for version, toolchain in offer.toolchains.items()},
-            compilers={version: toolchain.compiler_sha256 for version, toolchain in offer.toolchains.items()},
-        )
+    toolchains: Mapping[str, OfferedToolchain] = field(default_factory=dict)  # Those that are there, by version
 
     @classmethod
     def recalled(cls, record: HostRecord, suite: Suite) -> Host:
         """A host as it was when it measured something."""
         said = record.environment
         return cls(
-            name=record.name, classes=_classes(said, suite), host_cpu=processor_identity(said), machine=machine_id(said)
+            name=record.name,
+            classes={device.name: machine_class(said, device.name) for device in suite.devices},
+            host_cpu=processor_identity(said),
+            machine=machine_id(said),
         )
+
+    @classmethod
+    def of(cls, offer: Offer, suite: Suite) -> Host:
+        """A host from what it offers."""
+        there = offer.devices(suite)
+        names = {name: presence.name for name, presence in there.items() if presence.name}
+        record = HostRecord(name=offer.name, environment={**offer.environment, "device_names": names})
+        peers = {peer.name: peer.missing or "" for peer in offer.peers}
+        missing = {device.name: _missing(device, offer, there[device.name]) for device in suite.devices}
+        missing |= {peer.case_label: peers.get(peer.name, "no package there brings it") for peer in suite.peers}
+        return replace(cls.recalled(record, suite), missing=missing, toolchains=offer.toolchains)
 
     def is_another(self, host: Host) -> bool:
         """Whether what has joined under its name is another machine: by its class, its CPU, or its identity."""
         is_alike = (host.classes, host.host_cpu) == (self.classes, self.host_cpu)
         return not is_alike or (host.machine != self.machine and "" not in (host.machine, self.machine))
-
-
-_NO_PEER = "no package there brings it"
-
-
-def _classes(environment: Mapping[str, Mapping[str, Any]], suite: Suite) -> dict[str, str]:
-    return {device.name: machine_class(environment, device.name) for device in suite.devices}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +96,7 @@ def unfit(need: Need, host: Host) -> str:
         if why := host.missing.get(name, f"it does not know {name}"):
             return why
     for version, sha256 in need.compilers.items():
-        if host.compilers.get(version, sha256) != sha256:
+        if version in host.toolchains and host.toolchains[version].compiler_sha256 != sha256:
             return f"its IREE {version} is another build than the client's"
     if need.cpu and host.host_cpu != need.cpu:
         return "it has another CPU than the one that the modules are made for"

@@ -156,7 +156,8 @@ class FleetRun(Dispatcher):
             host, only_alike = self.all[group.host].host, False
             if self._needs_cpu(case):
                 group.need = replace(group.need, cpu=host.host_cpu)
-                cpu = host.cpus.get(case.toolchain)
+                there = host.toolchains.get(case.toolchain)
+                cpu = None if there is None else there.cpu
                 only_alike = cpu is None or bool(request.arranged.rewrites)
                 request = replace(request, host_cpu=host.host_cpu)
                 if cpu is not None:
@@ -228,9 +229,6 @@ class Compile(Job):
             return
         build, stderr = value
         self._keep(replace(build, command=order.packed.with_own_names(build.command)), stderr)
-
-    def moved(self, why: str) -> None:
-        """Nothing is begun."""
 
     def fail(self, why: str, *, is_tried: bool = False) -> None:  # noqa: ARG002
         """No host could compile it."""

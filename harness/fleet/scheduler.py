@@ -14,8 +14,7 @@ from typing import Any
 
 import dask
 from distributed.diagnostics.plugin import SchedulerPlugin
-from distributed.scheduler import Scheduler, heartbeat_interval
-from tornado.ioloop import PeriodicCallback
+from distributed.scheduler import Scheduler
 
 from harness.errors import UsageError
 from harness.fleet.access import Access, bracketed
@@ -23,7 +22,6 @@ from harness.fleet.offer import HOSTS_TOPIC, OFFER_KEY, own_versions
 
 # The operation of the scheduler that is the harness's; and of which topics clients tell what waits.
 FACTS, WAITS_TOPIC = "harness_facts", "harness-waits-"
-_LOOK_EVERY_S, _KILL_S = 5.0, 15.0
 _DASKS_OWN = "fire-and-forget"  # a client that is always there
 
 # Dask would keep the last thousand messages of each connection for its developers: of each host, files and all.
@@ -34,8 +32,6 @@ _SETTINGS = {
     "distributed.scheduler.work-stealing": False,
     # A task whose host died is the client's to place anew: it knows what else was to run there.
     "distributed.scheduler.allowed-failures": 0,
-    # A silent host is given up here: Dask would wait half a minute more for its nanny, and its tasks with it.
-    "distributed.scheduler.worker-ttl": None,
     # Dask opens a port for pages in any case; it is for this machine, and answers only whether it lives.
     "distributed.scheduler.http.routes": ["distributed.http.health"],
 }
@@ -47,13 +43,11 @@ class FleetPlugin(SchedulerPlugin):
 
     name = "harness-fleet"
 
-    def __init__(self, scheduler: Scheduler, say: Callable[[str], None], lost_after_s: float) -> None:
-        self._scheduler, self._say, self._lost_after_s = scheduler, say, lost_after_s
+    def __init__(self, scheduler: Scheduler, say: Callable[[str], None]) -> None:
+        self._scheduler, self._say = scheduler, say
         self._hosts: dict[str, str] = {}  # of all that ever joined: name by address
         self._waits: dict[str, Mapping[str, int]] = {}  # by client: how much waits, by why
         scheduler.handlers[FACTS] = self.facts
-        every_ms = 1000 * min(lost_after_s / 4, _LOOK_EVERY_S)
-        scheduler.periodic_callbacks[self.name] = PeriodicCallback(self.give_up_silent, every_ms)
 
     def add_worker(self, scheduler: Scheduler, worker: str) -> None:
         """A host has joined."""
@@ -72,22 +66,7 @@ class FleetPlugin(SchedulerPlugin):
     def _tell(self, change: str, worker: str) -> None:
         name = self._hosts.get(worker, worker)
         self._say(f"{name} has {change} ({worker})")
-        self._scheduler.log_event(HOSTS_TOPIC, {"change": change, "name": name})
-
-    async def give_up_silent(self) -> None:
-        """Give up hosts that are silent: each gives a sign of life every half second, or where many are, less often."""
-        states = list(self._scheduler.workers.values())
-        patience_s = max(self._lost_after_s, 10 * heartbeat_interval(len(states)))
-        silent = [state for state in states if time.time() - state.last_seen > patience_s]
-        for state in silent:
-            self._say(f"{state.name} is silent for more than {patience_s:g} s, and is given up")
-            await self._scheduler.remove_worker(address=state.address, stimulus_id=f"silent-{time.time()}")
-        await asyncio.gather(*(self._kill(state.nanny) for state in silent if state.nanny))
-
-    async def _kill(self, nanny: str) -> None:
-        """Let a host's nanny, if it lives, kill its worker process, which may hang; it starts another then."""
-        with contextlib.suppress(OSError, asyncio.TimeoutError):
-            await asyncio.wait_for(self._scheduler.rpc(nanny).kill(), _KILL_S)
+        self._scheduler.log_event(HOSTS_TOPIC, name)
 
     def facts(self) -> dict[str, Any]:
         """Who is here, what each does, and what waits, as plain values."""
@@ -119,11 +98,11 @@ def serve_scheduler(access: Access, *, lost_after_s: float, say: Callable[[str],
     from_dask.setFormatter(logging.Formatter("Dask: %(message)s"))
     logging.getLogger("distributed").handlers = [from_dask]
     logging.getLogger("distributed.scheduler").setLevel(logging.CRITICAL)  # of a host that is lost, the client tells
-    with dask.config.set(_SETTINGS):
-        asyncio.run(_serve(access, lost_after_s, say))
+    with dask.config.set({**_SETTINGS, "distributed.scheduler.worker-ttl": lost_after_s}):
+        asyncio.run(_serve(access, say))
 
 
-async def _serve(access: Access, lost_after_s: float, say: Callable[[str], None]) -> None:
+async def _serve(access: Access, say: Callable[[str], None]) -> None:
     async with stopped_by_signal() as stop:
         try:
             scheduler = Scheduler(
@@ -134,7 +113,7 @@ async def _serve(access: Access, lost_after_s: float, say: Callable[[str], None]
                 dashboard_address="127.0.0.1:0",
                 dashboard=False,
             )
-            scheduler.add_plugin(FleetPlugin(scheduler, say, lost_after_s))
+            scheduler.add_plugin(FleetPlugin(scheduler, say))
             await scheduler
         except RuntimeError as error:
             if not isinstance(error.__cause__, OSError):

@@ -15,7 +15,7 @@ from harness.compile import BuildCache, CompileRequest
 from harness.errors import CaseError, HarnessError, RunError
 from harness.fleet import packing
 from harness.fleet.packing import Item, Packed, build_items, item_of, pack, read_chunk, small_ones, unpack, write_chunk
-from harness.fleet.worker import host, limits_here, tell_that_it_waits
+from harness.fleet.worker import host, limits_here
 from harness.ir.roofline import measure_peak, peak_threads
 from harness.measure import Calibration, last_core
 from harness.measure.alone import only_one_measures
@@ -45,7 +45,6 @@ from harness.verify import AnyRunnable, References, Runnable
 
 _LONGEST = 400
 _TRIM_EVERY_S = 3600.0
-_DISK_IS_FULL = "its disk is full; make room there, or set HARNESS_CACHE or TMPDIR"
 _Recorded = TypeVar("_Recorded")
 
 
@@ -66,15 +65,8 @@ def _answering(work: Callable[..., Answer]) -> Callable[..., Answer]:
     def answer(*arguments: Any) -> Answer:
         try:
             return work(*arguments)
-        except HarnessError as error:
-            return Answer(trouble=one_line(str(error))[:_LONGEST])
-        except OSError as error:
-            if DISK_FULL.search(str(error)):
-                return Answer(trouble=_DISK_IS_FULL)
-            where = f"{error.filename}: " if error.filename else ""
-            return Answer(trouble=f"{where}{error.strerror or error}; make room there, or mend its permissions")
-        except MemoryError:
-            return Answer(trouble="its memory is full")
+        except (HarnessError, OSError, MemoryError) as error:
+            return Answer(trouble=one_line(str(error) or type(error).__name__)[:_LONGEST])
 
     return answer
 
@@ -132,7 +124,7 @@ def compile_case(request: CompileRequest, key: str) -> Answer:
     if build.failure is None:
         return Answer(value=(build, stderr), items=build_items(build))
     if DISK_FULL.search(f"{build.failure.message} {stderr}"):
-        return Answer(trouble=_DISK_IS_FULL)
+        return Answer(trouble="its disk is full; make room there, or set HARNESS_CACHE or TMPDIR")
     return Answer(value=(build, stderr))
 
 
@@ -174,7 +166,7 @@ def _runnable(task: GroupTask) -> Iterator[tuple[list[AnyRunnable], Path]]:
 @contextmanager
 def _alone() -> Iterator[None]:
     """Nothing else of the harness computes on this host; another harness on it is waited for."""
-    with only_one_measures(lambda _: tell_that_it_waits()), hold_still():
+    with only_one_measures(lambda _: None), hold_still():
         yield
 
 

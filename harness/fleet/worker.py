@@ -25,12 +25,12 @@ import dask
 from distributed.diagnostics.plugin import WorkerPlugin
 from distributed.nanny import Nanny
 from distributed.utils import get_ip, get_ipv6
-from distributed.worker import Worker, get_worker
+from distributed.worker import Worker
 
 from harness import process
 from harness.errors import UsageError
 from harness.fleet.access import Access, ask, bracketed
-from harness.fleet.offer import HOSTS_TOPIC, OFFER_KEY, Offer, own_versions, require_same_versions, to_text
+from harness.fleet.offer import OFFER_KEY, Offer, own_versions, require_same_versions, to_text
 from harness.fleet.scheduler import FACTS, FORGET_MESSAGES, stopped_by_signal, until
 from harness.process import Limits
 from harness.scratch import own_temporary_folder
@@ -240,11 +240,6 @@ _host: HostPlugin | None = None
 def startup_offer(worker: Worker) -> str:  # noqa: ARG001 (Dask's signature)
     """What the worker tells the scheduler when it joins."""
     return to_text(host())
-
-
-def tell_that_it_waits() -> None:
-    """Let every client know that another harness measures on this host, and is waited for; from any thread."""
-    get_worker().log_event(HOSTS_TOPIC, {"change": "waits", "name": host().name})
 
 
 def host() -> Offer:
