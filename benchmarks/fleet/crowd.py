@@ -45,7 +45,7 @@ def _worker(address: str, offer: Offer, folder: str) -> Worker:
         memory_limit=0,
         dashboard=False,
         local_directory=folder,
-        startup_information={OFFER_KEY: lambda worker: to_text(replace(offer, address=worker.address))},
+        startup_information={OFFER_KEY: lambda _: to_text(offer)},
     )
 
 

@@ -1,8 +1,7 @@
 """Many hosts, one run, on Dask: what a host offers, who may join, what each does; the only room that imports Dask.
 
-Dask is an extra, and this file imports none of it. `worker` and `scheduler` are processes of their own, or are made of
-Dask's by `cluster`; `connection` is the asker's side of them, `status` what they do now; `certificates` and `access`
-say who may join at all.
+Dask is an extra, and this file imports none of it. `worker` and `scheduler` are processes of their own; `connection` is
+the asker's side of them, `status` what they do now; `access` says who may join at all.
 """
 
 from importlib.util import find_spec

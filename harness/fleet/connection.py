@@ -7,7 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import dask
@@ -142,5 +142,5 @@ def offers_in(facts: Mapping[str, Any]) -> Offers:
             hours = f"{abs(behind_s) / 3600:.1f} h {'behind' if behind_s > 0 else 'ahead of'}"
             refused[name] = f"{name}: its clock is {hours} the scheduler's; set both by one time server"
         else:
-            usable[name] = offer
+            usable[name] = replace(offer, address=str(host["address"]))
     return Offers(usable=usable, refused=refused)

@@ -217,7 +217,7 @@ def measure(task: GroupTask, wanted: Wanted | None, asked: Collection[str], tool
         threads = peak_threads(case)
         if toolchain is not None and threads is not None:
             cache = cache_root() / "peaks"
-            peak = measure_peak(case.device, threads, toolchain, host_cpu=host().host_cpu, cache=cache)
+            peak = measure_peak(case.device, threads, toolchain, host_cpu=host().offer.host_cpu, cache=cache)
             peak = _of_this_host(peak)
         results: list[Round | Losses] = []
         for result in run_generation(wanted, runnable, task.checks, task.given_up) if wanted is not None else ():
@@ -231,7 +231,7 @@ def measure(task: GroupTask, wanted: Wanted | None, asked: Collection[str], tool
 
 def _of_this_host(record: _Recorded) -> _Recorded:
     """A record with this host's name."""
-    named: _Recorded = replace(record, host=host().name)  # type: ignore[type-var]
+    named: _Recorded = replace(record, host=host().offer.name)  # type: ignore[type-var]
     return named
 
 

@@ -19,7 +19,6 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
 
 import dask
 from distributed.diagnostics.plugin import WorkerPlugin
@@ -60,12 +59,12 @@ SETTINGS = {
 }
 
 
-def refuse_root(command: str, *, as_root: bool, option: str = "--as-root") -> None:
+def refuse_root(command: str, *, as_root: bool) -> None:
     """Refuse to do as root what others send."""
     if hasattr(os, "geteuid") and os.geteuid() == 0 and not as_root:
         raise UsageError(
             f"{command} does not run as root, since whoever has a certificate of the fleet can run programs here; start"
-            f" it as a user of its own, or with {option} in a container that holds nothing else"
+            " it as a user of its own, or with --as-root in a container that holds nothing else"
         )
 
 
@@ -164,29 +163,15 @@ async def _serve(access: Access, offer: Offer, limits: Limits, say: Callable[[st
                     return
 
 
-def nanny_options(offer: Offer) -> dict[str, Any]:
-    """What Dask's nanny is told of a host, by the names of its arguments, which are those of its attributes."""
-    return {
-        "name": offer.name,
-        "nthreads": offer.cores + OTHER_THREADS,
-        "resources": {COMPILE: offer.cores, MEASURE: 1},
-    }
-
-
-def worker_options(offer: Offer, limits: Limits) -> dict[str, Any]:
-    """What makes Dask's worker process a host, by the names of its arguments."""
-    return {
-        "plugins": (HostPlugin(offer, limits),),
-        "startup_information": {OFFER_KEY: startup_offer},
-    }
-
-
 def _nanny(access: Access, offer: Offer, limits: Limits) -> Nanny:
     scheduler = access.host
     return Nanny(
         str(access),
-        **nanny_options(offer),
-        **worker_options(offer, limits),
+        name=offer.name,
+        nthreads=offer.cores + OTHER_THREADS,
+        resources={COMPILE: offer.cores, MEASURE: 1},
+        plugins=(HostPlugin(offer, limits),),
+        startup_information={OFFER_KEY: startup_offer},
         security=access.security(),
         protocol=f"{access.scheme}://",
         # The one address by which the scheduler is reached, where Dask would listen at all of them.
@@ -212,11 +197,10 @@ class HostPlugin(WorkerPlugin):
         self.offer, self.limits = offer, limits
         self._temporary: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
 
-    def setup(self, worker: Worker) -> None:
+    def setup(self, worker: Worker) -> None:  # noqa: ARG002 (Dask's signature)
         """Be the host from here on."""
         global _host
-        address = worker.contact_address or worker.address
-        self.offer = replace(self.offer, address=address, versions=own_versions())  # a nanny may outlive an update
+        self.offer = replace(self.offer, versions=own_versions())  # a nanny may outlive an update
         # Ctrl-C goes to all processes of a terminal, and this one is ended by its nanny. A handler that does nothing is
         # not inherited by children, as SIG_IGN would be.
         signal.signal(signal.SIGINT, lambda *_: None)
@@ -239,23 +223,19 @@ _host: HostPlugin | None = None
 
 def startup_offer(worker: Worker) -> str:  # noqa: ARG001 (Dask's signature)
     """What the worker tells the scheduler when it joins."""
-    return to_text(host())
+    return to_text(host().offer)
 
 
-def host() -> Offer:
+def host() -> HostPlugin:
     """This host, for tasks that run on it."""
-    return _plugin().offer
+    if _host is None:
+        raise UsageError("this process is no host of a fleet; start one with `harness fleet worker`")
+    return _host
 
 
 def limits_here(asked: Limits) -> Limits:
     """What a child may use that a task starts here: as much as it asks for, and no more than the host gives."""
-    given = _plugin().limits
+    given = host().limits
     seconds = min((each.seconds for each in (asked, given) if each.seconds is not None), default=None)
     memory = min((each.memory_bytes for each in (asked, given) if each.memory_bytes is not None), default=None)
     return Limits(seconds=seconds, memory_bytes=memory)
-
-
-def _plugin() -> HostPlugin:
-    if _host is None:
-        raise UsageError("this process is no host of a fleet; start one with `harness fleet worker`")
-    return _host
