@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli import run_command_line
-from harness.fleet.certificates import MEMBER_FILES
+from harness.fleet.access import MEMBER_FILES
 
 
 def test_dask_is_imported_for_fleets_alone() -> None:
@@ -35,21 +35,18 @@ def test_without_the_extra_it_says_what_to_install(
     assert "run pip install 'iree-harness[fleet]'" in capsys.readouterr().err
 
 
-def test_certificates_of_a_fleet_and_of_one_more_member(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_certificates_of_a_fleet_and_of_one_more_member(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     fleet, member = tmp_path / "fleet", tmp_path / "host-a"
-    assert run_command_line(["fleet", "certificates", str(fleet), "--name", "bench"]) == 0
+    monkeypatch.setenv("HARNESS_FLEET_CERTIFICATES", str(fleet))  # where all commands look
+    assert run_command_line(["fleet", "certificates"]) == 0
     assert run_command_line(["fleet", "certificates", str(member), "--authority", str(fleet), "--days", "7"]) == 0
     said = capsys.readouterr()
-    assert f"{fleet}: the certificate of bench, valid until" in said.out
-    assert f"{member}: the certificate of host-a, valid until" in said.out
+    assert f"{fleet}: the certificate of a member, valid until" in said.out
+    assert f"{member}: the certificate of a member, valid until" in said.out
     assert "give it to no other machine" in said.err
     assert sorted(path.name for path in member.iterdir()) == sorted(MEMBER_FILES)
-
-
-def test_certificates_are_made_where_all_commands_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HARNESS_FLEET_CERTIFICATES", str(tmp_path / "fleet"))
-    assert run_command_line(["fleet", "certificates"]) == 0
-    assert (tmp_path / "fleet" / "authority.pem").is_file()
 
 
 @pytest.mark.parametrize(

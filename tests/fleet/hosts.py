@@ -47,4 +47,4 @@ def told(offer: Offer, /, **changes: Any) -> dict[str, Any]:
 
 def make_facts(*hosts: dict[str, Any], **changes: Any) -> dict[str, Any]:
     """A scheduler's facts."""
-    return {"dashboard": "", "hosts": hosts, "clients": 0, "waits": [], **changes}
+    return {"hosts": hosts, "clients": 0, "waits": [], **changes}

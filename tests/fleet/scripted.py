@@ -60,12 +60,12 @@ class ScriptedFleet(Fleet):
         """A host's worker is here, after so many starts."""
         facts = {"environment": {"cpu": {"model": cpu}}, "host_cpu": f"{cpu} ", "toolchains": self._offered}
         self.here[name] = make_offer(name, address=f"tcp://{name}/{start}", cores=1, **facts)
-        self.on_change("joined", name)
+        self.on_change()
 
     def go(self, name: str) -> None:
         """A host leaves."""
         self.here.pop(name, None)
-        self.on_change("left", name)
+        self.on_change()
 
     def __enter__(self: _Scripted) -> _Scripted:
         return self

@@ -1,5 +1,6 @@
-"""What hosts offer, and which host measures which group."""
+"""What hosts offer, which host measures which group, and what `harness fleet status` shows of them."""
 
+import json
 import math
 from dataclasses import replace
 from typing import Any
@@ -11,45 +12,32 @@ from hypothesis import strategies as st
 from harness.errors import UsageError
 from harness.fleet.connection import offers_in
 from harness.fleet.dispatch import HostState
-from harness.fleet.offer import own_versions, require_same_versions
-from harness.fleet.placing import (
-    Host,
-    Need,
-    choose_after_loss,
-    choose_for_idle,
-    devices_of_fleet,
-    place,
-    unfit,
-    why_nowhere,
-)
+from harness.fleet.offer import OfferedToolchain, own_versions, require_same_versions
+from harness.fleet.placing import Host, Need, choose_after_loss, devices_of_fleet, place, unfit, why_nowhere
+from harness.fleet.status import fleet_now, offer_page, status_page
 from harness.machine.identity import machine_class
+from harness.report.data import to_json
+from harness.report.terminal import to_terminal
 from tests.builders import a_device, a_suite
 from tests.fleet.hosts import make_facts, make_offer, told
 
 
-def a_host(name: str, *devices: str, **changes: object) -> Host:
+def a_host(name: str, *devices: str, **changes: Any) -> Host:
     """A host that has these devices, or else cpu."""
     missing = dict.fromkeys(("cpu", "gpu"), "there is none") | dict.fromkeys(devices or ("cpu",), "")
-    classes = dict.fromkeys(missing, "EPYC")
-    host = Host(name=name, classes=classes, host_cpu="EPYC avx2", missing=missing, compilers={"3.13.0": "5e"})
-    return replace(host, **changes)  # type: ignore[arg-type]
+    tools = {"3.13.0": OfferedToolchain(compiler_sha256="5e", cpu=None)}
+    host = Host(
+        name=name, classes=dict.fromkeys(missing, "EPYC"), host_cpu="EPYC avx2", missing=missing, toolchains=tools
+    )
+    return replace(host, **changes)
 
 
-def a_group(model: str, device: str = "cpu", **changes: object) -> Need:
+def a_group(model: str, device: str = "cpu", **changes: Any) -> Need:
     """A group of IREE's cases alone."""
-    return replace(Need(name=f"{model}@{device}", device=device, compilers={"3.13.0": "5e"}), **changes)  # type: ignore[arg-type]
+    return replace(Need(name=f"{model}@{device}", device=device, compilers={"3.13.0": "5e"}), **changes)
 
 
 _NAMES = st.lists(st.text("abcdefgh", min_size=1, max_size=3), unique=True, min_size=1, max_size=12)
-
-
-def test_a_host_is_a_machine_and_not_a_name() -> None:
-    host = a_host("slot-0", machine="5e")
-    assert not host.is_another(a_host("slot-0", machine="5e"))
-    assert not host.is_another(a_host("slot-0"))  # which does not say
-    assert host.is_another(a_host("slot-0", machine="77"))
-    assert host.is_another(replace(host, classes={"cpu": "Xeon"}))
-    assert host.is_another(replace(host, host_cpu="Xeon"))
 
 
 @given(models=_NAMES, hosts=_NAMES, gone=st.integers(0, 11))
@@ -65,7 +53,7 @@ def test_groups_are_shared_out_and_stay_where_they_are(models: list[str], hosts:
     assert set(again.values()) <= {host.name for host in left}
 
 
-def test_a_group_goes_where_its_device_is() -> None:
+def test_a_group_goes_where_its_device_is_and_after_a_loss_to_who_has_least_to_do() -> None:
     hosts = [a_host("a"), a_host("b", "gpu"), a_host("c")]
     placed = place([a_group("net", "gpu"), a_group("net"), a_group("mlp"), a_group("odd", "npu")], hosts)
     assert placed["net@gpu"] == "b"
@@ -74,16 +62,18 @@ def test_a_group_goes_where_its_device_is() -> None:
     assert why_nowhere(a_group("odd", "npu"), hosts) == (
         "odd@npu: no host can measure it (a, b, c: it does not know npu)"
     )
+    assert choose_after_loss(a_group("net"), hosts, {"a": 3, "b": 0, "c": 2}) == "c"
+    assert choose_after_loss(a_group("net"), hosts[1:2], {}) is None
 
 
 @pytest.mark.parametrize(
     ("host", "group", "why"),
     [
         ({}, {}, ""),
-        ({"compilers": {}}, {}, ""),  # it installs that release
+        ({"toolchains": {}}, {}, ""),  # it installs that release
         ({"host_cpu": "EPYC avx512"}, {}, "it has another CPU than the one that the modules are made for"),
         ({"classes": {"cpu": "Xeon"}}, {}, "it is of another class than the host that has begun (EPYC)"),
-        ({"compilers": {"3.13.0": "aa"}}, {}, "its IREE 3.13.0 is another build than the client's"),
+        ({}, {"compilers": {"3.13.0": "aa"}}, "its IREE 3.13.0 is another build than the client's"),
         ({}, {"peers": frozenset(["torch"])}, "it does not know torch"),
     ],
 )
@@ -92,67 +82,50 @@ def test_what_makes_a_host_unfit(host: dict[str, Any], group: dict[str, Any], wh
     assert unfit(begun, a_host("a", **host)) == why
 
 
-def test_an_idle_host_takes_the_last_of_the_longest_queue_that_fits() -> None:
-    waiting = {"a": [a_group("one"), a_group("two"), a_group("three", "gpu")], "b": [a_group("four")]}
-    assert choose_for_idle(a_host("c"), waiting) == "two@cpu"
-    assert choose_for_idle(a_host("c", "npu"), waiting) is None
-    assert choose_for_idle(a_host("c"), {"b": waiting["b"]}) is None
-
-
-def test_two_gpus_beside_one_processor_are_two_classes() -> None:
-    suite = a_suite(devices=(a_device("gpu", uri="cuda"), a_device("cpu", uri="local-sync")))
-    host = Host.of(make_offer(), suite)
-    assert host.classes["gpu"] == f"{host.classes['cpu']}, NVIDIA H100"
-    record = HostState(host=host, offer=make_offer()).record(suite)
-    assert Host.recalled(record, suite).classes == host.classes
-
-
-def test_after_a_loss_the_host_with_least_to_do_takes_over() -> None:
-    hosts = [a_host("a"), a_host("b"), a_host("c", classes={"cpu": "Xeon"})]
-    begun = a_group("net", machine_class="EPYC")
-    assert choose_after_loss(begun, hosts, {"a": 3, "b": 2}) == "b"
-    assert choose_after_loss(begun, hosts[2:], {}) is None
-
-
-def test_a_fleet_has_what_any_of_its_hosts_has() -> None:
-    suite = a_suite(devices=(a_device("gpu", uri="cuda", on="host-b"), a_device("cpu"), a_device("npu", uri="hip")))
-    found = devices_of_fleet(suite, [make_offer("host-a"), make_offer("host-b")])
-    assert (found["gpu"].name, found["gpu"].missing) == ("NVIDIA H100", None)
-    assert found["cpu"].missing is None
-    assert found["npu"].missing == (
-        "no host of the fleet has it (host-a: host-a was not asked for hip devices; "
-        "host-b: host-b was not asked for hip devices)"
-    )
-    alone = devices_of_fleet(suite, [make_offer("host-a")])["gpu"].missing
-    assert alone == "no host of the fleet has it (host-a: it is not what on = 'host-b' asks for)"
+def test_a_host_is_a_machine_and_not_a_name() -> None:
+    host = a_host("slot-0", machine="5e")
+    assert not host.is_another(a_host("slot-0"))  # which does not say
+    for change in ({"machine": "77"}, {"classes": {"cpu": "Xeon"}}, {"host_cpu": "Xeon"}):
+        assert host.is_another(replace(host, **change))
 
 
 # --- What an asker makes of a host's offer ---
 
 
-def test_a_class_in_the_users_words_stands_for_processor_cores_and_system() -> None:
-    offer = make_offer("host-a")
-    assert offer.machine_class == "AMD EPYC 7B13, 8 cores, Linux x86_64"
+def test_a_class_is_in_the_users_words_or_of_processor_and_system_and_has_the_device() -> None:
+    suite = a_suite(devices=(a_device("gpu", uri="cuda"), a_device("cpu", uri="local-sync")))
+    offer = make_offer()
+    host = Host.of(offer, suite)
+    assert host.classes["cpu"] == offer.machine_class == "AMD EPYC 7B13, 8 cores, Linux x86_64"
+    assert host.classes["gpu"] == f"{offer.machine_class}, NVIDIA H100"
+    assert Host.recalled(HostState(host=host, offer=offer).record(suite), suite).classes == host.classes
     said = make_offer(environment={**offer.environment, "machine": {"class": "rack 7"}})
-    assert said.machine_class == "rack 7"
     assert machine_class({**said.environment, "device_names": {"gpu": "H100"}}, "gpu") == "rack 7, H100"
 
 
-def test_a_suites_devices_are_found_on_a_host_elsewhere() -> None:
+def test_a_fleet_has_what_any_of_its_hosts_has() -> None:
     devices = (
         a_device("cpu", uri="local-sync"),
-        a_device("gpu", uri="cuda"),
+        a_device("gpu", uri="cuda", on="host-b"),
         a_device("second", uri="cuda://1"),
         a_device("lavapipe", uri="vulkan", vulkan_driver="lavapipe"),
         a_device("hip", uri="hip"),
     )
-    found = make_offer().devices(a_suite(devices=devices))
-    missing = {name: presence.missing for name, presence in found.items()}
-    assert missing["cpu"] is missing["gpu"] is None
-    assert found["gpu"].name == "NVIDIA H100"
-    assert missing["second"] == "no device cuda://1; cuda has cuda://GPU-1"
-    assert missing["lavapipe"] == "no Vulkan device; install a Vulkan driver"
-    assert missing["hip"] == "host-a was not asked for hip devices"
+    suite = a_suite(devices=devices)
+    found = devices_of_fleet(suite, [make_offer("host-a"), make_offer("host-b")])
+    assert (found["gpu"].name, found["gpu"].missing, found["cpu"].missing) == ("NVIDIA H100", None, None)
+    assert found["hip"].missing == (
+        "no host of the fleet has it (host-a: host-a was not asked for hip devices; "
+        "host-b: host-b was not asked for hip devices)"
+    )
+    alone = {name: presence.missing for name, presence in devices_of_fleet(suite, [make_offer()]).items()}
+    assert alone.pop("cpu") is None
+    for name, why in {
+        "gpu": "it is not what on = 'host-b' asks for",
+        "second": "no device cuda://1; cuda has cuda://GPU-1",
+        "lavapipe": "no Vulkan device; install a Vulkan driver",
+    }.items():
+        assert alone[name] == f"no host of the fleet has it (host-a: {why})"
 
 
 def test_a_host_that_cannot_be_used_says_why() -> None:
@@ -172,13 +145,43 @@ def test_a_host_that_cannot_be_used_says_why() -> None:
         found = offers_in(make_facts(host))
         assert not found.usable
         assert words in found.refused["host-a"]
-
-
-def test_a_scheduler_of_other_versions_is_refused() -> None:
-    own = own_versions()
     require_same_versions({"versions": own}, "tls://bench:8786", "host-a")
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UsageError, match=r"tls://bench:8786 and host-a differ: host-a has Dask .* instead of 1.0;"):
         require_same_versions({"versions": {**own, "Dask": "1.0"}}, "tls://bench:8786", "host-a")
-    assert str(caught.value) == (
-        f"tls://bench:8786 and host-a differ: host-a has Dask {own['Dask']} instead of 1.0; install the same on both"
+
+
+# --- What is shown ---
+
+
+def test_status_shows_hosts_what_each_does_and_what_waits() -> None:
+    facts = make_facts(
+        told(make_offer("host-a"), doing=[["compile rdb/stock@cpu #7", 10.0], ["measure mlp@cpu #6", 25.0]]),
+        told(make_offer("host-b"), unseen_s=40.0),
+        told(make_offer("worker-9"), offer=None),
+        clients=1,
+        waits=[{"its host host-b is busy": 11}, {"its host host-b is busy": 1, "its host host-d has gone": 1}],
     )
+    now = fleet_now(facts, "tls://bench:8786")
+    lines = [" ".join(line.split()) for line in to_terminal(status_page(now), width=200, color=False).splitlines()]
+    assert lines[0] == "tls://bench:8786: 2 hosts, 1 at work; 1 run connected; 13 waiting."
+    text = " ".join(lines)
+    for sentence in (
+        "worker-9: a Dask worker, and no host of the harness; start it with `harness fleet worker`",
+        "compile rdb/stock@cpu, for 10 s; measure mlp@cpu, for 20 s",
+        "nothing (silent for 40 s)",
+        "AMD EPYC 7B13, 8 cores, Linux",
+        "CPU, NVIDIA H100",
+        "12 its host host-b is busy",
+    ):
+        assert sentence in text
+    document = json.loads(to_json(now))
+    assert [host["name"] for host in document["hosts"]] == ["host-a", "host-b"]
+    assert document["hosts"][0]["doing"][1] == {"what": "measure mlp@cpu", "seconds": 25.0}
+    assert document["hosts"][0]["devices"] == [{"driver": "cuda", "uri": "cuda://GPU-1", "name": "NVIDIA H100"}]
+    assert document["refused"][0]["host"] == "worker-9"
+    assert status_page(fleet_now(make_facts(), "tls://bench:8786")).verdict == (
+        "tls://bench:8786: no host, start one with `harness fleet worker`; no run connected; nothing waits."
+    )
+    shown = to_terminal(offer_page(make_offer()), width=80, color=False)
+    assert "- devices: CPU, NVIDIA H100" in shown
+    assert "IREE 3.13.0, where host is znver3" in shown

@@ -16,9 +16,9 @@ from harness.compare.remeasure import _going_on
 from harness.errors import PlaceGone
 from harness.fleet import dispatch, rows
 from harness.fleet.packing import Packed
-from harness.fleet.rows import FleetRows
+from harness.fleet.rows import FleetRows, need_of_row
 from harness.fleet.tasks import Answer, RowTask
-from harness.records.run import Failure
+from harness.records.run import Failure, Placed
 from harness.store.work_directory import RECORD_FILE, Begun, ComparisonDirectory
 from tests.builders import Notes, a_device, a_suite
 from tests.compare.runs import TOOLCHAIN, a_build, a_case, a_side
@@ -69,9 +69,9 @@ def a_directory(results: Path) -> ComparisonDirectory:
     return ComparisonDirectory.create(results, "small", _CREATED, _BEGUN)
 
 
-def works_of(models: Sequence[str]) -> list[Any]:
+def works_of(models: Sequence[str], **changes: Any) -> list[Any]:
     """A row of each model."""
-    cases = [a_case(model=model) for model in models]
+    cases = [a_case(model=model, **changes) for model in models]
     modules = [SimpleNamespace(case=case, build=a_build(case)) for case in cases]
     return [
         SimpleNamespace(name=case.model, pair=SimpleNamespace(case=case, both=(case, case)), base=module, head=module)
@@ -79,9 +79,13 @@ def works_of(models: Sequence[str]) -> list[Any]:
     ]
 
 
-def a_place(fleet: RowFleet, directory: ComparisonDirectory, works: Sequence[Any]) -> FleetRows:
-    """Where the rows of two runs of the same cases are measured."""
+def a_place(
+    fleet: RowFleet, directory: ComparisonDirectory, works: Sequence[Any], checked: Mapping[str, str] | None = None
+) -> FleetRows:
+    """Where the rows of two runs of the same cases are measured, whose groups were checked on some hosts."""
     side = a_side(*(work.pair.case for work in works))
+    placed = tuple(Placed(group=group, host=host) for group, host in (checked or {}).items())
+    side = replace(side, run=replace(side.run, placed=placed))
     plan: Any = SimpleNamespace(base=side, head=side, options=SimpleNamespace())
     return FleetRows(fleet, plan, directory, fleet.notes)
 
@@ -177,40 +181,27 @@ def test_a_row_that_cannot_be_measured_says_why(tmp_path: Path, hosts: str, act:
     assert sorted(outcome.reason.split("; ")) == sorted(reason.split("; "))
 
 
-def test_one_that_goes_on_repeats_nothing_and_has_as_many_hosts_as_before(tmp_path: Path) -> None:
+def test_one_that_goes_on_repeats_nothing_and_says_which_host_is_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole = measure(RowFleet("x", "y"), a_directory(tmp_path / "whole"))
-    directory = a_directory(tmp_path)
-    with pytest.raises(StoppedEarly):
-        measure(RowFleet("x", "y"), directory, stop_at=9)
-    kept = (directory.path / RECORD_FILE).read_text().count('"generation/')
+    directories = [a_directory(tmp_path / name) for name in ("first", "second")]
+    for directory in directories:
+        with pytest.raises(StoppedEarly):
+            measure(RowFleet("x", "y"), directory, stop_at=9)
+    first, second = directories
+    kept = (first.path / RECORD_FILE).read_text().count('"generation/')
     later = RowFleet("x", "y", "z")
-    found = measure(later, ComparisonDirectory.resume(directory.path))
-    assert found == whole
+    assert measure(later, ComparisonDirectory.resume(first.path)) == whole
     assert kept >= 9
     assert len(later.measured) == sum(len(outcome.generations) for outcome in whole.values()) - kept
     assert {host for _, host, *_ in later.measured} == {"x", "y"}
-
-
-def test_one_that_goes_on_without_a_host_says_so_and_measures_its_rows_elsewhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setattr(dispatch, "RETURN_S", 0.0)
-    directory = a_directory(tmp_path)
-    with pytest.raises(StoppedEarly):
-        measure(RowFleet("x", "y"), directory, stop_at=9)
     later = RowFleet("x", "z")
-    found = measure(later, ComparisonDirectory.resume(directory.path))
+    found = measure(later, ComparisonDirectory.resume(second.path))
     assert {outcome.decision for outcome in found.values()} == {"unchanged"}
     assert {host for _, host, *_ in later.measured} <= {"x", "z"}
     assert later.notes.lines[0] == "y is not here; its rows wait for it for 0 s"
-
-
-def test_a_row_whose_device_the_suite_no_longer_has_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(FleetRows, "_loaded_suite", lambda _: a_suite(devices=(a_device("gpu"),)))
-    works = works_of("a")
-    with a_directory(tmp_path) as directory, RowFleet("x") as fleet:
-        (known,) = a_place(fleet, directory, works).missing(works).values()
-    assert known.reason == "suites/small.toml no longer has the device cpu; put it back"
 
 
 def test_a_fleet_that_has_gone_ends_it_with_how_to_go_on(tmp_path: Path) -> None:
@@ -228,3 +219,38 @@ def test_a_fleet_that_has_gone_ends_it_with_how_to_go_on(tmp_path: Path) -> None
     assert directory.can_go_on
 
 
+# --- which hosts ---
+
+_HOST = "--iree-llvmcpu-target-cpu=host"
+
+
+def needed_by(*environments: dict[str, Any], **case: Any) -> Any:
+    base, head = (a_side(a_case(**case), environment=environment) for environment in environments)
+    sides: Any = SimpleNamespace(base=base, head=head)
+    return need_of_row(works_of("a", **case)[0], sides)
+
+
+def test_a_module_is_measured_on_the_cpu_that_it_is_made_for() -> None:
+    epyc, xeon = ({"cpu": {"model": model, "flags": "avx2"}} for model in ("EPYC", "Xeon"))
+    assert needed_by(epyc, xeon).cpu == ""
+    assert needed_by(epyc, epyc, compile_flags=(_HOST,)).cpu == "EPYC avx2"
+    assert needed_by(epyc, xeon, compile_flags=(_HOST,)) == (
+        "its two modules are made for two CPUs; make both runs again, with --fleet"
+    )
+
+
+def test_a_row_goes_where_its_head_was_checked_and_one_that_fits_nowhere_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    works = works_of("abcd")
+    checked = {work.pair.case.group: "z" for work in works}
+    with a_directory(tmp_path) as directory, RowFleet("x", "y", "z") as fleet:
+        place = a_place(fleet, directory, works, checked)
+        assert place.missing(works) == {}
+        assert set(directory.placed().values()) == {"z"}
+        monkeypatch.setattr(FleetRows, "_loaded_suite", lambda _: a_suite(devices=(a_device("gpu"),)))
+        (known,) = a_place(fleet, directory, works).missing(works[:1]).values()
+        assert known.reason == "suites/small.toml no longer has the device cpu; put it back"
+        monkeypatch.setattr(FleetRows, "_loaded_suite", lambda _: a_suite(devices=(a_device(on="w"),)))
+        (known,) = a_place(fleet, a_directory(tmp_path / "other"), works).missing(works[:1]).values()
+    assert known.reason == "a: no host can measure it (x, y, z: it is not what on = 'w' asks for)"
