@@ -95,6 +95,7 @@ def serve_scheduler(access: Access, *, lost_after_s: float, say: Callable[[str],
     """Run a scheduler until a signal ends it."""
     own_versions()  # of the code that runs here, whatever the checkout is later
     from_dask = logging.StreamHandler()  # of connections and workers that fail
+    from_dask.setLevel(logging.WARNING)
     from_dask.setFormatter(logging.Formatter("Dask: %(message)s"))
     logging.getLogger("distributed").handlers = [from_dask]
     logging.getLogger("distributed.scheduler").setLevel(logging.CRITICAL)  # of a host that is lost, the client tells
