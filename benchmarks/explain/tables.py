@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.explain.scores import Score
 from benchmarks.verdicts.words import percent
-from harness.report.explanation_words import call_ns
+from harness.report.explanation_page import call_ns
 from harness.report.markdown import blocks, details, table
 from harness.stats.intervals import rate_bounds
 

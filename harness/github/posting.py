@@ -27,8 +27,7 @@ from harness.report.github import render_comment
 from harness.report.markdown import COMMENT, COMMENT_LIMIT, to_markdown
 from harness.report.page import Link, Page, Paragraph, Picture
 from harness.report.pages import Links
-from harness.report.run_report import Report, build_report
-from harness.report.run_words import verdict
+from harness.report.run_report import Report, build_report, verdict
 from harness.store.files import read_document
 from harness.store.kinds import COMPARISON
 from harness.store.run_directory import load_run

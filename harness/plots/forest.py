@@ -98,7 +98,7 @@ class _Columns:
 def _columns(forest: Forest) -> _Columns:
     figure = widest([row.figure for row in forest.rows()] + [_figure_head(block) for block in forest.blocks])
     value = widest([row.values for row in forest.rows()] + [block.values for block in forest.blocks])
-    most = max(width_px(row.label, BODY) + _INDENT + _remark_width(row) for row in forest.rows())
+    most = max(width_px(row.label, BODY) + _INDENT for row in forest.rows())
     label = min(most, ROOM - figure - 2 * _GAP - _LEAST_PLOT)
     room = ROOM - label - figure - 2 * _GAP
     taken = value + _GAP if value and room - value - _GAP >= _LEAST_PLOT else 0.0
@@ -113,10 +113,6 @@ def _columns(forest: Forest) -> _Columns:
 
 def _figure_head(block: ForestBlock) -> str:
     return f"ratio [{block.interval}]" if block.interval else "ratio"
-
-
-def _remark_width(row: ForestRow) -> float:
-    return width_px(row.remark, SMALL, bold=True) + 8 if row.remark else 0.0
 
 
 def _draw_block(canvas: Canvas, block: ForestBlock, columns: _Columns) -> None:
@@ -160,11 +156,8 @@ def _draw_block(canvas: Canvas, block: ForestBlock, columns: _Columns) -> None:
 
 def _write_row(canvas: Canvas, row: ForestRow, columns: _Columns, y: float, *, indent: float) -> None:
     theme, left = canvas.theme, MARGIN + indent
-    label = cut(row.label, columns.label - indent - _remark_width(row), BODY)
+    label = cut(row.label, columns.label - indent, BODY)
     canvas.text(left, y, label)
-    if row.remark:
-        x = left + width_px(label, BODY) + 8
-        canvas.text(x, y, row.remark, size=SMALL, color=theme.tones["worse"], bold=True)
     color = theme.ink if row.tone in ("same", "open") else theme.tones[row.tone]
     canvas.text(columns.figure, y, row.figure, size=SMALL, color=color, align="right")
     if row.tone == "lost":

@@ -21,9 +21,8 @@ from harness.plots.canvas import (
     look_of,
     width_px,
 )
-from harness.report.run_report import Report
+from harness.report.run_report import Report, run_line, verdict
 from harness.report.run_rows import Section
-from harness.report.run_words import run_line, verdict
 from harness.report.units import unit_of
 
 if TYPE_CHECKING:

@@ -20,8 +20,7 @@ from harness.records.tuning import Tuning
 from harness.report.comparison import headline
 from harness.report.names import tidy
 from harness.report.page import Picture
-from harness.report.run_report import Report
-from harness.report.run_words import verdict
+from harness.report.run_report import Report, verdict
 from harness.store.kinds import COMPARISON, EXPLANATION, RUN, TUNING
 
 Kind = Literal["forest", "variants", "memory", "roofline", "releases", "timeline", "waterfall", "race"]

@@ -24,10 +24,9 @@ from harness.plots.canvas import (
     look_of,
     widest,
 )
-from harness.report.ratio_axis import RatioAxis, ratio_axis
-from harness.report.run_report import Report
+from harness.report.forest import RatioAxis, ratio_axis
+from harness.report.run_report import Report, run_line, verdict
 from harness.report.run_rows import Row, Section
-from harness.report.run_words import run_line, verdict
 from harness.text import plural
 
 if TYPE_CHECKING:

@@ -18,9 +18,8 @@ from harness.plots.canvas import (
     width_px,
 )
 from harness.report.forest import Tone
-from harness.report.run_report import Report
+from harness.report.run_report import Report, outcome_text, run_line, verdict
 from harness.report.run_rows import Row, Section
-from harness.report.run_words import outcome_text, run_line, verdict
 from harness.report.units import unit_of
 from harness.report.verdicts import Change
 from harness.stats import Latency

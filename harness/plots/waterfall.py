@@ -8,7 +8,7 @@ from harness.errors import RunError
 from harness.plots.canvas import BODY, MARGIN, ROOM, SMALL, WIDTH, Canvas, Drawing, cut, widest, width_px
 from harness.records.comparison import Verdict
 from harness.records.explanation import Explanation
-from harness.report.explanation_words import (
+from harness.report.explanation_page import (
     call_ns,
     elsewhere_lines,
     is_changed,

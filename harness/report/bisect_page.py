@@ -33,22 +33,20 @@ def bisect_exit_code(found: Bisection) -> ExitCode:
 
 def page(found: Bisection, _: View) -> Page:
     """A bisection for a terminal, or as Markdown."""
-    notes = [*found.notes, *_contradicted(found)]
     lost = [position for position in found.positions if position.unusable]
     columns = [
         Column("position", [position.name for position in lost], kind="name"),
         Column("why", [position.unusable for position in lost], kind="sentence"),
     ]
-    title = f"{found.suite}: {_figure(found)} of {found.case} beside variant {found.ends[0]}"
+    ends = f"beside variant {found.ends[0]}"
     if found.over == "releases":
         ends = f"from IREE {found.ends[0]} to {found.ends[1]}"
-        title = f"{found.suite}: {_figure(found)} of {found.case} {ends}"
     tones = [TONES[trial.verdict] for trial in found.trials]
     return Page(
-        title=title,
+        title=f"{found.suite}: {_figure(found)} of {found.case} {ends}",
         parts=[
             Paragraph(answer(found), "strong"),
-            *([Warnings(notes)] if notes else []),
+            Warnings([*found.notes, *_contradicted(found)]),
             *(_steps_table(found) if found.over == "releases" else _causes_tables(found)),
             Bullets([f"Not known between {gap.first} and {gap.last}: {gap.reason}" for gap in found.open]),
             *table_of(_trial_fields(found), found.trials, "All that was measured", tones=tones),
@@ -65,25 +63,21 @@ def page(found: Bisection, _: View) -> Page:
 
 def answer(found: Bisection) -> str:
     """The answer in a sentence or several, fit to be pasted."""
-    figure, why = (
-        f"The {_figure(found)} of {found.case}",
-        found.open[0].reason if found.open else "not all was measured",
-    )
-    is_open = bool(found.open) or not found.finished
-    if found.over == "flags":
-        if found.causes:
-            made = f"{'; '.join(_made(cause, found) for cause in found.causes)}."
-            return " ".join(filter(None, (made, *(cause.explanation for cause in found.causes))))
-        base, variant = found.ends
-        why = why if is_open else "".join(_beside(trial, found.unit) for trial in found.trials[:1])
-        return f"No part of {variant} is found to change the {_figure(found)} of {base}: {why}."
+    figure, is_open = f"the {_figure(found)} of {found.case}", bool(found.open) or not found.finished
+    why = found.open[0].reason if found.open else "not all was measured"
+    if found.causes:
+        made = f"{'; '.join(_made(cause, found) for cause in found.causes)}."
+        return " ".join(filter(None, (made, *(cause.explanation for cause in found.causes))))
     if found.steps:
         return " ".join(" ".join(filter(None, (_began(step, found), step.explanation))) for step in found.steps)
-    if is_open:
-        return f"It is not known when t{figure[1:]} changed: {why}."
-    more = f" by more than {share(found.floor)}" if found.floor else ""
     ends = [_beside(trial, found.unit) for trial in found.trials if {trial.base, trial.head} <= set(found.ends)]
-    return f"{figure} {'do' if _figure(found).endswith('s') else 'does'} not change{more}: {'; '.join(ends)}."
+    if found.over == "flags":
+        why = why if is_open else "".join(_beside(trial, found.unit) for trial in found.trials[:1])
+        return f"No part of {found.ends[1]} is found to change the {_figure(found)} of {found.ends[0]}: {why}."
+    if is_open:
+        return f"It is not known when {figure} changed: {why}."
+    more = f" by more than {share(found.floor)}" if found.floor else ""
+    return f"No change of {figure}{more}: {'; '.join(ends)}."
 
 
 def _began(step: FoundStep, found: Bisection) -> str:
@@ -205,7 +199,6 @@ def _trial_fields(found: Bisection) -> tuple[Field[Trial], ...]:
         Field(title="after", value=lambda trial: trial.head_value, unit=found.unit, rank=1),
         Field(title="belongs to", kind="text", value=lambda trial: _BELONGS[trial.belongs]),
         Field(title="generations", value=lambda trial: trial.generations or None, rank=2),
-        Field(title="s", kind="text", value=lambda trial: f"{trial.seconds:.0f}" if trial.seconds else "", rank=2),
         Field(title="why", kind="sentence", value=_why, rank=1),
     )
 
@@ -247,11 +240,6 @@ def _next_steps(found: Bisection) -> list[Step]:
         if name:
             command = shlex.join(["harness", "report", (folder / name).as_posix()])
             steps.append(Step(f"see which dispatches differ {where}, and how", command))
-    for step in found.steps:
-        if not step.explanation_id:
-            sides = (f"iree=={step.before}", f"iree=={step.after}")
-            command = shlex.join(["harness", "ir", *sides, "--suite", found.suite, "--case", found.case])
-            steps.append(Step(f"see what the compiler does differently from {step.before} to {step.after}", command))
     return steps
 
 
@@ -267,10 +255,4 @@ def _trust(found: Bisection) -> list[str]:
         )
     elif any(trial.generations or (trial.exact and trial.head_value is not None) for trial in found.trials):
         lines.append("The figures are counted, so equal code gives equal ones.")
-    if found.over == "releases" and len(found.trials) > 1:
-        lines.append(
-            "Each release was measured beside the first of its stretch, and belongs to the end that it is nearer to: "
-            "the edge lies half way. Two generations of a placed one lie within a quarter of the way of that end, or "
-            "beyond it; what is said to differ, or not to, was judged."
-        )
     return lines

@@ -9,7 +9,7 @@ from harness.metrics import COMPILE_TIME, LATENCY, TIMED, is_exact, metric_title
 from harness.records.comparison import Comparison, Row, SideFacts
 from harness.report.data import row_record, to_csv
 from harness.report.page import Step
-from harness.report.units import percent, share
+from harness.report.units import share
 from harness.report.verdicts import CHANGED, LOST, MEASURED, Rows, change_size, controls, real_rows, setting
 from harness.text import plural
 
@@ -142,15 +142,6 @@ def rule_line(comparison: Comparison) -> str:
         f"{f' ({timed})' if timed else ''}{level}{confirmed}. Counted figures need no statistics: any difference is a "
         f"change{f', of sizes one beyond its floor ({counted})' if counted else ''}."
     )
-
-
-def within_floors_line(rows: Rows) -> str:
-    """`Changed by less than their floors: Module Size in 3 rows (at most +0.06 %)`; "" where nothing is."""
-    parts = []
-    for metric, group in rows.within_floor.by_metric().items():
-        largest = percent(group.largest_first()[0].ratio or 0.0, decimals=2)
-        parts.append(f"{metric_title(metric)} in {plural(len(group), 'row')} (at most {largest})")
-    return f"Changed by less than their floors: {', '.join(parts)}." if parts else ""
 
 
 def _named_floors(rows: Rows) -> str:

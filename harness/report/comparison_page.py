@@ -8,27 +8,15 @@ as rustc-perf's do. A run is a comparison of its variants with their baseline, a
 
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import get_args
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from harness.compare.rows import geometric_means
+from harness.compare.pairs import WHERE_ALL_IS
+from harness.compare.rows import geometric_mean
 from harness.compare.sides import selfcheck_of
 from harness.machine.identity import describe_machine
-from harness.metrics import COMPILE_TIME, LATENCY
-from harness.records.comparison import Comparison, Kind, Row
-from harness.report.changes import (
-    MOST_SHOWN,
-    Layout,
-    cause_details,
-    change_parts,
-    figure_table,
-    folded_part,
-    lists,
-    lost_causes,
-    lost_table,
-    says_something,
-    with_commas,
-)
+from harness.metrics import COMPILE_TIME, LATENCY, TIMED, metric_named
+from harness.records.comparison import Comparison, Row, Verdict
 from harness.report.comparison import (
     full_report_command,
     next_steps,
@@ -37,27 +25,32 @@ from harness.report.comparison import (
     sides_line,
     verdict_line,
     warning,
-    within_floors_line,
 )
 from harness.report.explanation_page import folded_explanations
 from harness.report.forest import forest_of, forest_text
 from harness.report.names import side_names
-from harness.report.page import Bullets, Code, Column, Fold, Name, Page, Paragraph, Part, Sentence, Table, Warnings
-from harness.report.pages import (
-    View,
-    closing,
-    commit_name,
-    foot,
-    opening,
-    pictures_of,
-    sides_table,
-    values_table,
+from harness.report.page import (
+    Bullets,
+    Code,
+    Column,
+    Fold,
+    Inline,
+    Name,
+    Page,
+    Paragraph,
+    Part,
+    Sentence,
+    Table,
+    Tone,
+    Warnings,
+    filled,
 )
-from harness.report.units import interval_text, percent
+from harness.report.pages import View, closing, commit_name, foot, opening, pictures_of, sides_table, values_table
+from harness.report.units import NOTHING, Unit, change_text, interval_text, p_text, percent
 from harness.report.verdicts import (
     CHANGED,
     LOST,
-    MEASURED,
+    TONES,
     Busy,
     Rows,
     busy_line,
@@ -66,19 +59,303 @@ from harness.report.verdicts import (
     controls,
     controls_line,
     figure_title,
+    figure_unit,
     interval_title,
     is_relevant,
+    list_title,
     machine_line,
-    medians_sentence,
+    marked,
     real_rows,
 )
 from harness.text import plural
 
+# Names that a cell has room for; more of them are listed below the table.
+_MOST_IN_A_CELL = 3
+# How many rows of a list a comment shows unfolded; IREE's comments had the same cut.
+MOST_SHOWN = 3
 # On a terminal, above so many rows of a kind those that nobody has to act on are only counted.
 _MANY = 40
-_NOTES_UNFOLDED = 2
 _MOST_IN_FOREST = 12
 _MOST_COMMANDS = _MOST_HOSTS = 20
+
+# --- Cases without figures ---
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What happened to cases, in a sentence that is the same for all of them."""
+
+    sentence: str
+    verdict: str = ""
+    figure: str = ""
+    cases: dict[str, str] = field(default_factory=dict)  # Names of the cases, each with its model
+
+    @property
+    def first(self) -> str:
+        """The case that stands for all of them."""
+        return next(iter(self.cases))
+
+    @property
+    def who(self) -> str:
+        """The case, or how many: `12 cases of magika`."""
+        if len(self.cases) == 1:
+            return self.first
+        models = set(self.cases.values())
+        return f"{plural(len(self.cases), 'case')}{f' of {models.pop()}' if len(models) == 1 else ''}"
+
+
+def causes_of(fates: Iterable[tuple[str, str, Cause]]) -> list[Cause]:
+    """Cases grouped by cause: of each its name, its model, and what happened to it."""
+    causes: dict[tuple[str, str, str], Cause] = {}
+    for case, model, what in fates:
+        cause = causes.setdefault((what.sentence, what.verdict, what.figure), what)
+        cause.cases[case] = model
+    return list(causes.values())
+
+
+def lost_causes(rows: Sequence[Row]) -> list[Cause]:
+    """What happened to rows without figures."""
+    several = len({row.metric for row in rows}) > 1
+    return causes_of(
+        (
+            row.case,
+            row.model,
+            Cause(
+                f"{'A/A control: ' if row.control else ''}{row.reason}",
+                marked(row.verdict),
+                figure_title(row.metric) if several else "",
+            ),
+        )
+        for row in rows
+    )
+
+
+def cause_parts(
+    causes: Sequence[Cause], *, title: str = "", why: str = "What happened", tones: Sequence[Tone] = ()
+) -> list[Part]:
+    """A table with a row a cause, and the names of cases that it has no room for; columns of nothing are left out."""
+    if not causes:
+        return []
+    names: list[tuple[str, ...]] = []
+    sentences: list[str] = []
+    listed: list[Part] = []
+    for cause in causes:
+        number = len(cause.cases)
+        sentences.append(f"{cause.who}: {cause.sentence}" if number > 1 else cause.sentence)
+        names.append(tuple(cause.cases))
+        if number > _MOST_IN_A_CELL:
+            names[-1] = (cause.first, f"and {number - 1:,} more")
+            listed.append(Paragraph((f"The {cause.who}: ", *with_commas(cause.cases))))
+    columns = [
+        Column("Benchmark Name", names, kind="name"),
+        Column("Figure", [cause.figure for cause in causes]),
+        Column("Verdict", [cause.verdict for cause in causes]),
+        Column(why, sentences, kind="sentence"),
+    ]
+    return [Table(title=title, columns=filled(columns), tones=tones), *listed]
+
+
+def with_commas(names: Iterable[str]) -> list[Inline]:
+    """Names in a sentence."""
+    pieces: list[Inline] = []
+    for name in names:
+        pieces += [", ", Name(name)]
+    return pieces[1:]
+
+
+def lost_table(rows: Rows) -> list[Part]:
+    """Rows whose outputs differ, then those that failed or are missing, a line a cause."""
+    tones = {marked(verdict): tone for verdict, tone in TONES.items()}
+    parts: list[Part] = []
+    for title, verdicts in (
+        ("Benchmarks with Different Outputs 🚨", ("outputs differ",)),
+        ("Failed and Missing Benchmarks 🚨", ("failed", "missing")),
+    ):
+        causes = lost_causes([row for row in rows if row.verdict in verdicts])
+        parts += cause_parts(causes, title=title, tones=[tones[cause.verdict] for cause in causes])
+    return parts
+
+
+def cause_details(
+    causes: Sequence[Cause], outputs: Mapping[str, str], repro: Mapping[str, Sequence[str]]
+) -> list[Part]:
+    """What the tools printed of the first case of each cause, and the commands that repeat that case."""
+    parts: list[Part] = []
+    for cause in causes:
+        text = next((outputs[case] for case in cause.cases if outputs.get(case)), "")
+        said, _, log = text.rpartition("\n\n")
+        if not log.startswith(WHERE_ALL_IS):
+            said, log = text, ""
+        if said.strip():
+            parts.append(Code(said, "log", f"What the tools said of {cause.who}"))
+        if log:
+            parts.append(Paragraph((WHERE_ALL_IS, Name(log.removeprefix(WHERE_ALL_IS)))))
+        if repro.get(cause.first):
+            parts.append(Code("\n".join(repro[cause.first]), "sh", cause.first))
+    few = len(causes) <= MOST_SHOWN or not parts
+    return parts if few else [Fold("What the tools said, and commands that repeat it", parts)]
+
+
+# --- Lists of rows ---
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """How the lists of a page are laid out."""
+
+    comparison: Comparison
+    titles: Callable[[str, Verdict], str] = change_title  # The heading of changed rows of a metric
+
+
+def _change_columns(rows: Sequence[Row], layout: Layout, *, why: bool) -> list[Column]:
+    """The columns of rows of one metric, of those in which some row has something to say."""
+    metric, unit = rows[0].metric, figure_unit(rows)
+    brackets = any(row.ci_low is not None for row in rows)
+    ratios = brackets or any(row.metric in TIMED and row.ratio is not None for row in rows)
+    hosts = [", ".join(row.hosts) for row in rows]
+
+    def number(title: str, cells: Sequence[str], unit_name: str = "", rank: int = 0) -> Column:
+        return Column(title, cells, kind="number", unit=unit_name, rank=rank)
+
+    return filled(
+        [
+            Column("Benchmark Name", [row.case for row in rows], kind="name"),
+            number(figure_title(metric), [_value(row, unit) for row in rows], unit.name, 3),
+            number(
+                f"Ratio [{interval_title(layout.comparison, metric)}]" if brackets else "Ratio",
+                [interval_text(row.ratio, row.ci_low, row.ci_high) for row in rows] if ratios else [],
+            ),
+            number("p", [p_text(row.p) for row in rows], rank=4),
+            number("Generations", [str(row.generations or NOTHING) for row in rows], rank=5),
+            Column("Host", hosts if len({*hosts} - {""}) > 1 else [], rank=5),
+            Column("Kind of Change", [row.change or "" for row in rows], rank=2),
+            Column("Gate", [row.gate or "" for row in rows]),
+            Column("Why", [row.reason if why else row.program for row in rows], kind="sentence"),
+        ]
+    )
+
+
+def _value(row: Row, unit: Unit) -> str:
+    """Both figures and by how much they differ: by the row's ratio, which stands beside them and decides.
+
+    A row that is open has not decided anything: its ratio may lie on the other side of 1 than its two figures do.
+    """
+    if row.base_value is None or row.head_value is None:
+        return unit.text(row.head_value if row.base_value is None else row.base_value)
+    ratio = row.ratio
+    if ratio is None and row.metric not in TIMED and row.base_value > 0:
+        ratio = row.head_value / row.base_value
+    told = None if row.verdict == "inconclusive" else ratio
+    return change_text(unit.text(row.head_value), unit.text(row.base_value), told)
+
+
+def change_parts(rows: Rows, layout: Layout) -> list[Part]:
+    """What regressed and what improved of each metric among the rows, the largest changes first."""
+    return [
+        part
+        for metric, group in rows.of(*CHANGED).by_metric().items()
+        for verdict in CHANGED
+        for part in lists(layout.titles(metric, verdict), group.of(verdict).largest_first(), layout, why=False)
+    ]
+
+
+def lists(title: str, rows: Rows, layout: Layout, *, why: bool = True, level: int = 3) -> list[Part]:
+    """A table for each metric; `{}` in the title stands for the metric's own."""
+    return [
+        Table(
+            title=title.replace("{}", list_title(metric)),
+            level=level,
+            columns=_change_columns(group, layout, why=why),
+            tones=[TONES[row.verdict] for row in group],
+            first=MOST_SHOWN,
+        )
+        for metric, group in rows.by_metric().items()
+    ]
+
+
+def folded_part(summary: str, rows: Rows, layout: Layout, *, why: bool, aside: bool = False) -> list[Part]:
+    """Rows folded away behind a summary, a table for each metric."""
+    title = "{}" if len(rows.by_metric()) > 1 else ""
+    tables = lists(title, rows, layout, why=why, level=4)
+    return [Fold(f"{summary} ({len(rows)})", tables, aside=aside)] if rows else []
+
+
+# --- Figures at a glance ---
+
+# Lines of the table of figures; a suite may count any number of ops.
+_MOST_LINES = 30
+# Beyond this a ratio is no percentage that anybody reads.
+_LARGEST_RATIO = 1e6
+
+
+def figure_table(rows: Rows) -> list[Part]:
+    """A line for each figure of which a row changed, in numbers of rows and ranges; also for all that is timed."""
+    lines: list[tuple[str, ...]] = []
+    for metric, judged in rows.by_metric().items() if rows.of(*CHANGED) else ():
+        group, definition = judged, metric_named(metric)
+        if definition is not None and definition.exact:  # equal modules have no rows of counted figures
+            group = Rows((*judged, *(row for row in rows.of("identical") if row.case not in judged.cases)))
+        compared = metric in TIMED and any(row.ratio is not None or row.verdict == "identical" for row in group)
+        if group.of(*CHANGED) or compared:
+            identical, unchanged = len(group.of("identical")), len(group.of("unchanged"))
+            both = f"{unchanged + identical:,}{f', {identical:,} identical' if identical and unchanged else ''}"
+            unsure = len(group.of("inconclusive"))
+            lines.append(
+                (
+                    LATENCY.title if metric == LATENCY.name else figure_title(metric),
+                    _changed(group.of("regressed"), "worst"),
+                    _changed(group.of("improved"), "best"),
+                    both if unchanged + identical else "",
+                    f"{unsure:,}" if unsure else "",
+                    _mean(group),
+                )
+            )
+    if not lines:
+        return []
+    titles = ("Regressed 🚩", "Improved 🎉", "Unchanged", "Inconclusive", "Geometric Mean")
+    names, *cells = zip(*lines, strict=True)
+    ranks = (0, 0, 0, 0, 1)  # the mean of all leaves a narrow terminal
+    numbers = [
+        Column(title, texts, kind="number", rank=rank) for title, texts, rank in zip(titles, cells, ranks, strict=True)
+    ]
+    return [Table(columns=(Column("", names), *numbers), most=_MOST_LINES)]
+
+
+def _changed(rows: Rows, word: str) -> str:
+    """`3, worst +10.3 %`; what came from nothing has no percentage."""
+    if not rows:
+        return ""
+    ratio = rows.largest_first()[0].ratio
+    return f"{len(rows):,},{f' {word}' if len(rows) > 1 else ''} {'from 0' if ratio is None else _percent(ratio)}"
+
+
+def _mean(rows: Rows) -> str:
+    """Of all decided rows, not only those that changed: `+2.1 % [+1.9 %, +2.3 %] of 12`.
+
+    Nothing where it would mislead: most rows are not decided, or a change from 0 or to 0 would not be in it.
+    """
+    mean = geometric_mean(rows)
+    if mean is None or not says_something(mean.rows, len(rows.of("inconclusive"))):
+        return ""
+    if any(0 in (row.base_value, row.head_value) for row in rows.of(*CHANGED)):
+        return ""
+    low, high = mean.low, mean.high
+    interval = f" [{_percent(low)}, {_percent(high)}]" if low is not None and high is not None and low < high else ""
+    return f"{_percent(mean.ratio)}{interval} of {mean.rows:,}"
+
+
+def _percent(ratio: float) -> str:
+    if ratio >= _LARGEST_RATIO:
+        return f"{ratio:.0e}-fold"
+    return percent(ratio, decimals=1).replace(" ", "\u00a0")
+
+
+def says_something(decided: int, undecided: int) -> bool:
+    """Whether a mean of decided rows does: where most are not decided, these are not like the others."""
+    return undecided <= decided
+
+
+# --- The page ---
 
 
 def page(comparison: Comparison, view: View) -> Page:
@@ -92,7 +369,7 @@ def page(comparison: Comparison, view: View) -> Page:
     everything = f"every row and setting, is printed{' where it was measured' if comparison.id else ''}"
     steps = next_steps(comparison)
     rows, lost = real_rows(comparison), Rows(comparison.rows).of(*LOST)
-    layout = Layout(comparison=comparison, full=view.full)
+    layout = Layout(comparison=comparison)
     return Page(
         marker=("comparison", comparison.head.suite),
         title=(Name(comparison.head.suite), f": {head_name} against {base_name}")
@@ -101,28 +378,19 @@ def page(comparison: Comparison, view: View) -> Page:
         verdict=verdict_line(comparison),
         parts=(
             *opening(subject, steps, view),
-            *_notes(comparison, full=view.full),
-            *figure_table(rows, first=True),
+            Warnings([*(f"⚠️ {said}" for said in (warning(comparison),) if said), *comparison.notes]),
+            *figure_table(rows),
             *lost_table(lost),
             *_lost_details(lost),
             *lists("Violated Gates: {} 🚨", rows.violated.largest_first(), layout),
             *_picture(comparison, rows, view),
             *changed_lists(layout, view),
-            *_means(comparison),
             *_method(comparison, view),
             *_commands(comparison, full=view.full),
             *closing(steps, view),
         ),
         foot=foot(view.links, full_report_command(comparison), everything),
     )
-
-
-def _notes(comparison: Comparison, *, full: bool) -> list[Part]:
-    """Warnings at once; of other notes, those that are too many to be read at once are folded away."""
-    warnings, notes = [f"⚠️ {said}" for said in (warning(comparison),) if said], comparison.notes
-    if full or len(notes) <= _NOTES_UNFOLDED:
-        return [Warnings([*warnings, *notes])]
-    return [Warnings(warnings), Fold(f"Notes ({len(notes):,})", [Warnings(notes)])]
 
 
 def _lost_details(rows: Rows) -> list[Part]:
@@ -135,67 +403,36 @@ def changed_lists(layout: Layout, view: View) -> list[Part]:
     """What changed, what is not decided, what is new and what did not change, a list each."""
     comparison = layout.comparison
     rows = real_rows(comparison)
-    compiles = rows.metric(COMPILE_TIME.name)
-    new = lists("New {}", rows.new, layout) if view.full else folded_part("New", rows.new, layout, why=True)
+    latencies, others = rows.metric(LATENCY.name), rows.counted.of(*CHANGED)
+    changes = change_parts(latencies, layout)
+    has_intervals = changes and any(row.ci_low is not None for row in latencies)
+    title = f"Counted figures that changed ({plural(len(others), 'row')})"
     return [
-        *_latencies(comparison, rows, layout),
+        *changes,
+        *([Paragraph(reading(comparison), "dim")] if has_intervals else []),
         *folded_explanations(comparison, view),
-        *change_parts(compiles, layout),
-        *_counted(rows, compiles, layout, view),
+        *change_parts(rows.metric(COMPILE_TIME.name), layout),
+        Fold(title, change_parts(others, layout), open=view.full, aside=True),
         *folded_part("Inconclusive", rows.of("inconclusive").largest_first(), layout, why=True),
-        *new,
+        *folded_part("New", rows.new, layout, why=True),
         *_unchanged(rows, layout, view),
     ]
 
 
-def _latencies(comparison: Comparison, rows: Rows, layout: Layout) -> list[Part]:
-    timed = rows.metric(LATENCY.name)
-    if changes := change_parts(timed, layout):
-        intervals = any(row.ci_low is not None for row in timed)
-        return [*changes, *([Paragraph(reading(comparison), "dim")] if intervals else [])]
-    return _no_change("No improved or regressed benchmarks", timed.of(*MEASURED, "identical"))
-
-
-def _counted(rows: Rows, compiles: Rows, layout: Layout, view: View) -> list[Part]:
-    others = rows.counted.of(*CHANGED)
-    if parts := change_parts(others, layout):
-        title = f"Counted figures that changed ({plural(len(others), 'row')})"
-        numbers = figure_table(rows, first=False) if layout.titles is change_title else []
-        if view.terminal:
-            return [Fold("Counted figures", numbers), Fold(title, parts, aside=True)]
-        return [Fold(title, [*numbers, *parts], open=view.full)]
-    if compiles.of(*CHANGED):
-        return []
-    # Equal modules have equal figures, and no rows of them.
-    judged = [row for row in rows if row.metric != LATENCY.name and row.verdict in ("unchanged", "inconclusive")]
-    return _no_change("No improved or regressed compilation metrics", Rows([*judged, *rows.of("identical")]))
-
-
-def _no_change(none: str, judged: Rows) -> list[Part]:
-    """That none of the rows changed, as far as is known."""
-    if unsure := len(judged.of("inconclusive")):
-        are = "is" if unsure == 1 else "are"
-        return [Paragraph(f"{none} are known; {plural(unsure, 'row')} {are} inconclusive.")]
-    return [Paragraph(f"{none} 🏖️")] if judged else []
-
-
 def _unchanged(rows: Rows, layout: Layout, view: View) -> list[Part]:
-    unchanged, small = rows.of("unchanged"), rows.within_floor
-    equal = Rows(row for row in unchanged.counted if row not in small)
+    unchanged, identical = rows.of("unchanged"), rows.of("identical")
+    equal = unchanged.counted
     if view.terminal and len(unchanged.timed) > _MANY:
         parts: list[Part] = [Paragraph(f"{len(unchanged.timed):,} unchanged; --format markdown --full lists them.")]
     else:
         parts = folded_part("Unchanged", unchanged.timed, layout, why=False)
-    parts += folded_part("Counted figures that changed by less than their floor", small, layout, why=False, aside=True)
-    if view.terminal:
-        parts.append(Paragraph(within_floors_line(rows), "dim"))
     if view.full:
         parts += folded_part("Counted figures without a change", equal, layout, why=False)
-    elif equal:  # of counted figures it is enough to know which did not change
-        figures = [f"{figure_title(metric)} ({len(group):,})" for metric, group in equal.by_metric().items()]
+    elif equal:  # it is enough to know which did not change
+        figures = ", ".join(f"{figure_title(metric)} ({len(group):,})" for metric, group in equal.by_metric().items())
         title = f"Counted figures without a change ({plural(len(equal), 'row')})"
-        parts.append(Fold(title, (Paragraph("In so many rows:"), Bullets(figures)), aside=True))
-    if identical := rows.of("identical"):
+        parts.append(Fold(title, [Paragraph(f"{figures}.")], aside=True))
+    if identical:
         names = Paragraph(tuple(with_commas(row.case for row in identical)))
         parts.append(Fold(f"Identical modules ({len(identical)})", [names], aside=len(identical) > _MANY))
     return [*parts, *folded_part("A/A controls", controls(layout.comparison), layout, why=True, aside=True)]
@@ -204,40 +441,10 @@ def _unchanged(rows: Rows, layout: Layout, view: View) -> list[Part]:
 def _picture(comparison: Comparison, rows: Rows, view: View) -> list[Part]:
     changed = [row for verdict in CHANGED for row in rows.timed.of(verdict).largest_first()]
     drawn = changed[:_MOST_IN_FOREST] or rows.timed.of("inconclusive")
-    if published := pictures_of(view, folded=not drawn):
+    if (published := pictures_of(view, folded=not drawn)) or not drawn:
         return published
-    return (
-        [Code(forest_text(forest_of(comparison, keep=drawn.__contains__, top=_MOST_IN_FOREST), view.width))]
-        if drawn
-        else []
-    )
-
-
-def _means(comparison: Comparison) -> list[Part]:
-    latencies = real_rows(comparison).metric(LATENCY.name)
-    undecided = Counter((kind, getattr(row, kind)) for row in latencies.of("inconclusive") for kind in get_args(Kind))
-    every = geometric_means(comparison.rows) if latencies.of(*MEASURED) else ()
-    means = [mean for mean in every if says_something(mean.rows, undecided[mean.kind, mean.name])]
-    if not means:
-        return []
-    left_out = len(every) - len(means)
-    rest = f" {plural(left_out, 'mean')} left out, since most rows are inconclusive." if left_out else ""
-    ratios = [interval_text(mean.ratio, mean.low, mean.high) for mean in means]
-    table = Table(
-        columns=(
-            Column("Of decided rows of", [mean.kind for mean in means]),
-            Column("Name", [mean.name for mean in means], kind="name"),
-            Column(f"Latency ratio [{interval_title(comparison, LATENCY.name)}]", ratios, kind="number"),
-            Column("Change", [percent(mean.ratio, decimals=1) for mean in means], kind="number"),
-            Column("Rows", [str(mean.rows) for mean in means], kind="number"),
-        ),
-        after=(
-            "Identical rows count with 1, and inconclusive ones not at all. An interval is the geometric mean of those "
-            f"of its rows, which holds whatever they have in common.{rest}",
-        ),
-        first=MOST_SHOWN,
-    )
-    return [Fold("Geometric means by model, device and variant", (table,), aside=True)]
+    forest = forest_of(comparison, keep=drawn.__contains__, top=_MOST_IN_FOREST)
+    return [Code(forest_text(forest, view.width))]
 
 
 def hosts_table(comparison: Comparison, title: str, counted: str, rows: Mapping[str, int]) -> list[Part]:
@@ -304,7 +511,6 @@ def trust(comparison: Comparison, busy: Sequence[Busy] = ()) -> list[Sentence]:
         rates = [(f"{whose} A/A rate is not known; to measure it{where}: ", Name("harness selfcheck SUITE"))]
     said: list[Sentence] = [
         capital(busy_line(timed, several_hosts=several)),
-        medians_sentence(real_rows(comparison).timed),
         *rates,
         capital(controls_line(controls(comparison))),
     ]

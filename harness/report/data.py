@@ -58,11 +58,10 @@ def table_of(
     *,
     tones: Sequence[Tone] = (),
     most: int | None = None,
-    folded: bool = False,
     after: Sequence[str] = (),
 ) -> list[Part]:
     """A table with a title; [] without rows."""
-    table = Table(title=title, columns=tabulate(fields, rows), tones=tones, most=most, folded=folded, after=after)
+    table = Table(title=title, columns=tabulate(fields, rows), tones=tones, most=most, after=after)
     return [table] if rows else []
 
 

@@ -5,71 +5,236 @@ they do), what the compiler did differently in the parts that changed or could n
 was measured and what repeats it.
 """
 
+import math
 import shlex
+from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 from harness.metrics import LATENCY
-from harness.records.comparison import Comparison, Explained
+from harness.records.comparison import Comparison, Explained, ExplainedPart, Verdict
 from harness.records.explanation import Explanation, Part
-from harness.report.data import Field, records, tabulate, to_csv
-from harness.report.explanation_words import (
-    TimeLine,
-    figures_of,
-    method_line,
-    part_names,
-    tells_most,
-    time_fields,
-    time_lines,
-    unit_of_call,
-)
+from harness.report import page as pages
+from harness.report.data import Field, tabulate, to_csv
 from harness.report.names import compared
-from harness.report.page import (
-    Bullets,
-    Code,
-    Column,
-    Fold,
-    Heading,
-    Inline,
-    Name,
-    Page,
-    Paragraph,
-    Step,
-    Steps,
-    Table,
-    Warnings,
-    filled,
-)
-from harness.report.page import Part as PagePart
+from harness.report.page import Bullets, Code, Column, Fold, Heading, Name, Page, Paragraph, Step, Steps, Table, Tone
 from harness.report.pages import View, first_lines, sides_table, values_table
-from harness.report.units import p_text, unit_of
-from harness.report.verdicts import CHANGED
+from harness.report.units import Unit, interval_text, p_text, percent, share, unit_of
+from harness.report.verdicts import CHANGED, MARKS, TONES
+from harness.stats import CONFIDENCE
 from harness.text import plural
 
+# What a line of an explanation is: a part, several parts together, an operation of the device's queue, what is left of
+# the latency, or a whole call.
+LineKind = Literal["part", "parts", "device", "host", "call"]
+
+# Operations of a device's queue, as the runtime names them, in words.
+_DEVICE = {
+    "alloca": "allocations",
+    "barrier": "barriers",
+    "copy": "copies",
+    "dealloca": "deallocations",
+    "execute": "command buffers beside dispatches",
+    "fill": "fills",
+    "update": "updates",
+}
+# A part that one side alone has is neither slower nor faster.
+_ONE_SIDE: dict[Verdict, str] = {"new": "only head", "missing": "only base"}
+# How many parts stand under a row of a comparison, and how many sentences of each.
+_MOST_EXPLAINED, _MOST_SENTENCES = 3, 3
 _MOST_NAMES = 4
 # Of parts with a line of their own, of those that differ alike, and of lines of one difference: on a page with a limit.
 _MOST_PARTS, _MOST_ALIKE, _MOST_LINES, _MOST_LINES_HERE = 20, 8, 60, 16
 
 
+# --- Where the time goes ---
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimeLine:
+    """One line of where the time goes."""
+
+    kind: LineKind
+    name: str
+    base_ns: float  # Of one call of the program. head_ns likewise.
+    head_ns: float
+    ratio: float | None = None
+    ci_low: float | None = None
+    ci_high: float | None = None
+    verdict: Verdict | Literal[""] = ""  # "" where nothing was judged
+    part: Part | None = None  # None where it is no part
+    is_timed: bool = True  # Whether its times are known
+
+    @property
+    def change_ns(self) -> float:
+        """What it adds to a call of head, beside base."""
+        return self.head_ns - self.base_ns
+
+    @property
+    def tone(self) -> Tone:
+        """How its line looks."""
+        if self.kind == "call":
+            return "strong"
+        return "dim" if not self.verdict else "" if self.verdict == "missing" else TONES[self.verdict]
+
+
+def part_names(parts: Sequence[Part]) -> list[str]:
+    """What parts are called, no two alike: by the operation where only one has it, else by the dispatches."""
+    counted = Counter(part.operation for part in parts)
+    return [
+        part.operation if part.operation and counted[part.operation] == 1 else " + ".join(part.head or part.base)
+        for part in parts
+    ]
+
+
+def is_changed(part: Part) -> bool:
+    """Whether a part was found to take another time, or one side alone has it."""
+    return part.verdict in CHANGED or part.verdict in _ONE_SIDE
+
+
+def _tells_most(part: Part) -> bool:
+    """Whether what differs in it is shown: it changed, or it differs and nobody knows what it takes."""
+    return is_changed(part) or bool(not part.is_timed and part.differs_at)
+
+
+def call_ns(explanation: Explanation) -> tuple[float, float]:
+    """What one call of base and of head takes; 0 where no generation could be measured."""
+    values = (explanation.latency.base_value, explanation.latency.head_value)
+    base, head = (value if value is not None and math.isfinite(value) else 0.0 for value in values)
+    return base, head
+
+
+def time_lines(explanation: Explanation, *, most: int | None = None) -> list[TimeLine]:
+    """Parts, what is spent elsewhere, and the whole call, to which the others add up; else parts and the call alone."""
+    parts = list(explanation.parts)
+    shown = len(parts) if most is None or len(parts) <= most + 1 else most
+    lines = [
+        TimeLine(kind="part", name=name, part=part, is_timed=part.is_timed, **_figures_of(part))
+        for name, part in zip(part_names(parts)[:shown], parts, strict=False)
+    ]
+    if rest := parts[shown:]:
+        changed = sum(map(is_changed, rest))
+        name = f"{plural(len(rest), 'more part')}{f', {changed} of them changed' if changed else ''}"
+        base_ns, head_ns = (math.fsum(times) for times in zip(*((p.base_ns, p.head_ns) for p in rest), strict=True))
+        lines.append(TimeLine(kind="parts", name=name, base_ns=base_ns, head_ns=head_ns))
+    base_ns, head_ns = call_ns(explanation)
+    judged = _figures_of(explanation.latency) | {"base_ns": base_ns, "head_ns": head_ns}
+    call = TimeLine(kind="call", name="one call" if explanation.adds_up else "one call, as a whole", **judged)
+    return [*lines, *(elsewhere_lines(explanation) if explanation.adds_up else ()), call]
+
+
+def _figures_of(part: Any) -> dict[str, Any]:
+    """What every line has of a part, of its short form, or of the latency."""
+    names = ("base_ns", "head_ns", "ratio", "ci_low", "ci_high", "verdict")
+    return {name: getattr(part, name, 0.0) for name in names}
+
+
+def elsewhere_lines(explanation: Explanation) -> list[TimeLine]:
+    """What both sides spend outside of dispatches: on the device's queue, and what is left of the latency."""
+    base, head = explanation.base_elsewhere, explanation.head_elsewhere
+    times: list[tuple[LineKind, str, float, float]] = [
+        ("device", _DEVICE.get(what, what), base.device_ns.get(what, 0.0), head.device_ns.get(what, 0.0))
+        for what in sorted({*base.device_ns, *head.device_ns})
+    ]
+    times.append(("host", _host_name(explanation), base.host_ns, head.host_ns))
+    return [
+        TimeLine(kind=kind, name=name, base_ns=before, head_ns=after)
+        for kind, name, before, after in times
+        if before or after
+    ]
+
+
+def _host_name(explanation: Explanation) -> str:
+    """What stands for the part of the latency that is nothing else's: `host and waits`, and what has no time."""
+    untimed = [] if all(part.is_timed for part in explanation.parts) else ["what is not timed"]
+    on_queue = explanation.base_elsewhere.device_ns or explanation.head_elsewhere.device_ns
+    names = ["host", *([] if on_queue else ["copies", "fills"]), "waits", *untimed]
+    if explanation.method == "alone":
+        names = ["the rest of the call", *untimed]
+    return " and ".join([*([", ".join(names[:-1])] if names[1:] else []), names[-1]])
+
+
+def unit_of_call(explanation: Explanation) -> Unit:
+    """That of the latency with three decimals, so that a small part of it shows too, and how it changes."""
+    unit = unit_of("ns", call_ns(explanation))
+    return replace(unit, decimals=3) if unit.size > 1 else unit
+
+
+def signed(unit: Unit, value_ns: float) -> str:
+    """A change without its unit: `+0.93`; `0.00` where that is all that is left of it."""
+    text = unit.text(value_ns)
+    is_nothing = not any(digit in text for digit in "123456789")
+    return text.lstrip("-") if is_nothing else f"{'+' if value_ns > 0 else ''}{text}"
+
+
+def _time_fields(unit: Unit) -> list[Field[TimeLine]]:
+    """What every table of parts has: names, both sides, the change and its ratio, the verdict."""
+
+    def change(line: TimeLine) -> str | None:
+        return signed(unit, line.change_ns) if line.is_timed else None
+
+    def verdict(line: TimeLine) -> str:
+        return f"{MARKS[line.verdict]} {_ONE_SIDE.get(line.verdict, line.verdict)}" if line.verdict else ""
+
+    def ratio(line: TimeLine) -> str:
+        return "" if line.ratio is None else interval_text(line.ratio, line.ci_low, line.ci_high)
+
+    return [
+        Field(title="Part", kind="name", value=lambda line: line.name),
+        Field(title="Base", unit=unit, value=lambda line: line.base_ns if line.is_timed else None),
+        Field(title="Head", unit=unit, value=lambda line: line.head_ns if line.is_timed else None),
+        Field(title="Change", unit=unit, value=change),
+        Field(title=f"Ratio [{share(CONFIDENCE)} interval]", value=ratio),
+        Field(title="Verdict", kind="text", value=verdict),
+    ]
+
+
+def method_line(explanation: Explanation) -> str:
+    """How the times of dispatches came about, what that costs, and how far they add up."""
+    sides = (explanation.base_elsewhere, explanation.head_elsewhere)
+    if explanation.method == "profile":
+        base, head = (percent(side.profiled_ratio, decimals=1) for side in sides)
+        how = (
+            "Dispatches are timed by the runtime's own profile, in processes beside those that time whole calls; with "
+            f"the profile a call takes {base} on base and {head} on head"
+        )
+    elif any(part.is_timed for part in explanation.parts):
+        how = "Each dispatch is timed by itself, since the runtime has no profile here of both sides"
+    else:
+        return "No dispatch can be timed here; the calls are, and the IR of both sides is compared."
+    known = list(zip(sides, call_ns(explanation), strict=True))
+    if not all(latency_ns > 0 and math.isfinite(side.host_ns) for side, latency_ns in known):
+        return f"{how}."
+    base, head = (f"{(1 - side.host_ns / latency_ns) * 100:.1f} %" for side, latency_ns in known)
+    sums = f"{base} of a call of base and {head} of one of head"
+    if not explanation.adds_up:
+        return f"{how}. In all they take {sums}, so they are no shares of it: each time is the dispatch's own."
+    rest = "" if explanation.method == "alone" else f"; the rest stands as {_host_name(explanation)}"
+    return f"{how}. Dispatches and the device's other work add up to {sums}{rest}."
+
+
+# --- The page ---
+
+
 def page(explanation: Explanation, view: View) -> Page:
     """What changed and why; all of it has every part, every line that differs, and the settings."""
-    name: tuple[Inline, ...] = (" ", Name(explanation.id)) if explanation.id else ()
+    name = (" ", Name(explanation.id)) if explanation.id else ()
     lines = time_lines(explanation, most=None if view.full else _MOST_PARTS)
-    columns = filled(tabulate(_fields(explanation, lines[-1]), lines))
-    schedule: list[PagePart] = [Heading("Schedule"), Bullets(explanation.schedule)]
+    columns = pages.filled(tabulate(_fields(explanation, lines[-1]), lines))
+    schedule: list[pages.Part] = [Heading("Schedule"), Bullets(explanation.schedule)]
     if not explanation.schedule:
         schedule = [Paragraph("Outside of dispatches, the two programs are the same as far as is known.", "dim")]
-    method: list[PagePart] = [sides_table(explanation.base, explanation.head)]
+    method: list[pages.Part] = [sides_table(explanation.base, explanation.head)]
     if view.full and explanation.settings:
         method.append(values_table("Setting", explanation.settings))
-    if explanation.command:
-        method.append(Code(shlex.join(explanation.command), "sh"))
+    method.append(Code(shlex.join(explanation.command), "sh"))
     return Page(
         title=(Name(explanation.case), f": {compared(explanation.base, explanation.head)}"),
         verdict=explanation.sentence or "What differs is not known.",
         parts=(
             Paragraph(("Explanation", *name, f" of {explanation.created}."), "dim"),
-            Warnings([f"{note[:1].upper()}{note[1:]}" for note in explanation.notes]),
+            pages.Warnings([f"{note[:1].upper()}{note[1:]}" for note in explanation.notes]),
             Table(title="Where the time goes", columns=columns, tones=[line.tone for line in lines]),
             Paragraph(method_line(explanation), "dim"),
             *_what(explanation, view),
@@ -81,73 +246,54 @@ def page(explanation: Explanation, view: View) -> Page:
 
 
 def _fields(explanation: Explanation, call: TimeLine) -> list[Field[TimeLine]]:
-    def of_part(name: str, title: str = "", **facts: Any) -> Field[TimeLine]:
-        return Field(name=name, title=title, value=lambda line: getattr(line.part, name, ""), **facts)
-
-    def joined(name: str, between: str = " ") -> Field[TimeLine]:
-        return Field(name=name, value=lambda line: between.join(getattr(line.part, name, ())))
-
-    def generations(line: TimeLine) -> int | str:
-        return (explanation.latency.generations if line is call else getattr(line.part, "generations", 0)) or ""
-
-    def share(line: TimeLine) -> float | str:
+    def of_change(line: TimeLine) -> float | None:
         """Of a change that is one; the parts of mere noise say nothing."""
         if call.verdict not in CHANGED or not call.change_ns or not line.is_timed or not explanation.adds_up:
-            return ""
+            return None
         return round(line.change_ns / call.change_ns * 100, 1) + 0.0  # What rounds to nothing has no sign
 
+    def dispatches(line: TimeLine) -> str:
+        """`2 → 1`; nothing where each side has one, as nearly all have."""
+        counts = (len(line.part.base), len(line.part.head)) if line.part is not None else (1, 1)
+        return "" if counts == (1, 1) else f"{counts[0]} → {counts[1]}"
+
+    def generations(line: TimeLine) -> int | None:
+        return (explanation.latency.generations if line is call else getattr(line.part, "generations", 0)) or None
+
     return [
-        Field(name="kind", value=lambda line: line.kind),
-        *time_fields(unit_of_call(explanation)),
-        Field(title="Of the Change", value=share, unit="%", rank=2),
-        of_part("differs_at", "Differs First At", kind="text", rank=1),
-        Field(title="Dispatches", value=lambda line: _dispatches(line.part), rank=3),
-        Field(name="p", value=lambda line: getattr(line.part, "p", None)),
+        *_time_fields(unit_of_call(explanation)),
+        Field(title="Of the Change", value=of_change, unit="%", rank=2),
+        Field(title="Differs First At", value=lambda line: getattr(line.part, "differs_at", ""), kind="text", rank=1),
+        Field(title="Dispatches", value=dispatches, rank=3),
         Field(title="p", value=lambda line: "" if line.part is None else p_text(line.part.p), rank=4),
-        of_part("matched_by", "Matched By", kind="text", rank=5),
-        Field(name="generations", title="Generations", value=generations, rank=6),
-        of_part("operation"),
-        joined("base"),
-        joined("head"),
-        joined("what", "; "),
+        Field(title="Matched By", value=lambda line: getattr(line.part, "matched_by", ""), kind="text", rank=5),
+        Field(title="Generations", value=generations, rank=6),
     ]
 
 
-def _dispatches(part: Part | None) -> str:
-    """`2 → 1`; nothing where each side has one, as nearly all have."""
-    if part is None or (len(part.base), len(part.head)) == (1, 1):
-        return ""
-    return f"{len(part.base)} → {len(part.head)}"
-
-
-# --- What differs ---
-
-
-def _what(explanation: Explanation, view: View) -> list[PagePart]:
+def _what(explanation: Explanation, view: View) -> list[pages.Part]:
     """Parts that changed or could not be timed, those that differ in the same way together; then others that differ."""
     named = list(zip(part_names(explanation.parts), explanation.parts, strict=True))
     alike: dict[tuple[bool, str, tuple[str, ...]], list[tuple[str, Part]]] = {}
     for name, part in named:
-        if tells_most(part):
+        if _tells_most(part):
             alike.setdefault((part.change_ns > 0, part.differs_at, part.what[:1]), []).append((name, part))
     groups = list(alike.values())
     shown = groups if view.full else groups[:_MOST_ALIKE]
-    parts: list[PagePart] = [Heading("What differs there")] if shown else []
+    parts: list[pages.Part] = [Heading("What differs there")] if shown else []
     for group in shown:
         parts += _group(group, view)
     if left := sum(map(len, groups[len(shown) :])):
         parts.append(Paragraph(f"{plural(left, 'more part')} like these; --format json has what differs there.", "dim"))
     if not groups:
-        has_changed = explanation.latency.verdict in CHANGED
-        though = f"No single part is known to have changed, though the {LATENCY.title.lower()} has."
-        parts.append(Paragraph(though if has_changed else "No part is known to have changed."))
-    if quiet := [name for name, part in named if part.differs_at and not tells_most(part)]:
-        differ, their = ("differs", "its") if len(quiet) == 1 else ("differ", "their")
-        parts.append(Paragraph((*_listed(quiet), f" {differ} in code, and no change of {their} time is known."), "dim"))
+        though = f", though the {LATENCY.title.lower()} has" if explanation.latency.verdict in CHANGED else ""
+        parts.append(Paragraph(f"No single part is known to have changed{though}."))
+    if quiet := [name for name, part in named if part.differs_at and not _tells_most(part)]:
+        parts.append(Paragraph(("Of other code, with no known change of time: ", *_listed(quiet)), "dim"))
     return parts
 
 
-def _group(group: Sequence[tuple[str, Part]], view: View) -> list[PagePart]:
+def _group(group: Sequence[tuple[str, Part]], view: View) -> list[pages.Part]:
     """Parts that differ in the same way: who they are, how, and the lines of the first of them.
 
     What is most telling is the same; what else differs not quite alike in all of them is said of the first.
@@ -163,9 +309,7 @@ def _group(group: Sequence[tuple[str, Part]], view: View) -> list[PagePart]:
 
 
 def _listed(names: Sequence[str]) -> list[str | Name]:
-    pieces: list[str | Name] = []
-    for name in names[:_MOST_NAMES]:
-        pieces += [", ", Name(name)] if pieces else [Name(name)]
+    pieces = [piece for name in names[:_MOST_NAMES] for piece in (", ", Name(name))][1:]
     return pieces + ([f" and {len(names) - _MOST_NAMES:,} more"] if len(names) > _MOST_NAMES else [])
 
 
@@ -187,9 +331,25 @@ def _steps(explanation: Explanation, view: View) -> list[Step]:
 # --- Under a row of a comparison ---
 
 
-def folded_explanations(comparison: Comparison, view: View) -> list[PagePart]:
+def short_form(explanation: Explanation) -> Explained:
+    """As much of it as stands under its row; parts whose time is not known are in the sentence alone."""
+    timed = [part for part in explanation.parts if part.is_timed]
+    parts = tuple(
+        ExplainedPart(name=name, what=part.what[:_MOST_SENTENCES], **_figures_of(part))
+        for name, part in zip(part_names(timed)[:_MOST_EXPLAINED], timed, strict=False)
+    )
+    return Explained(
+        case=explanation.case,
+        explanation=explanation.id,
+        sentence=explanation.sentence,
+        parts=parts,
+        left_out=len(timed) - len(parts),
+    )
+
+
+def folded_explanations(comparison: Comparison, view: View) -> list[pages.Part]:
     """Each row's explanation behind its case's name; on a terminal, where its folder is, with what prints all of it."""
-    parts: list[PagePart] = []
+    parts: list[pages.Part] = []
     for explained in comparison.explained:
         said = [Paragraph(explained.sentence), *_parts(explained)]
         if view.terminal and explained.explanation:
@@ -199,17 +359,32 @@ def folded_explanations(comparison: Comparison, view: View) -> list[PagePart]:
     return parts
 
 
-def _parts(explained: Explained) -> list[PagePart]:
-    lines = [TimeLine(kind="part", name=part.name, **figures_of(part)) for part in explained.parts]
+def _parts(explained: Explained) -> list[pages.Part]:
+    lines = [TimeLine(kind="part", name=part.name, **_figures_of(part)) for part in explained.parts]
     unit = unit_of("ns", [value for line in lines for value in (line.base_ns, line.head_ns)])
     what = Column("What Differs", [part.what for part in explained.parts], kind="sentence")
-    columns = filled([*tabulate(time_fields(unit), lines), what])
+    columns = pages.filled([*tabulate(_time_fields(unit), lines), what])
     left = [f"{plural(explained.left_out, 'other part')} changed the latency less."] if explained.left_out else []
     return [Table(columns=columns, tones=[line.tone for line in lines], after=left)] if lines else []
 
 
+# --- As CSV ---
+
+
 def explanation_csv(explanation: Explanation) -> str:
     """A line a part, then what is spent elsewhere and the whole call; see `time_lines`."""
-    lines = time_lines(explanation)
-    told = records(_fields(explanation, lines[-1]), lines)
-    return to_csv([{"case": explanation.case, **record} for record in told])
+    return to_csv([_record(explanation.case, line) for line in time_lines(explanation)])
+
+
+def _record(case: str, line: TimeLine) -> dict[str, Any]:
+    times, judged = ("base_ns", "head_ns", "change_ns"), ("ratio", "ci_low", "ci_high", "verdict")
+    facts, lists = ("p", "generations", "differs_at", "matched_by", "operation"), ("base", "head", "what")
+    return {
+        "case": case,
+        "kind": line.kind,
+        "name": line.name,
+        **{name: getattr(line, name) if line.is_timed else None for name in times},
+        **{name: getattr(line, name) for name in judged},
+        **{name: getattr(line.part, name, None) for name in facts},
+        **{name: "; ".join(getattr(line.part, name, ())) for name in lists},
+    }

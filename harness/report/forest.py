@@ -9,22 +9,19 @@ rdb @ cpu
 import math
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from rich.cells import cell_len, set_cell_size
 
 from harness.metrics import LATENCY, TIMED
 from harness.records.comparison import VERDICTS, Comparison, Row, Verdict
-from harness.report.changes import figure_unit
 from harness.report.comparison import headline, sides_line
-from harness.report.names import ELLIPSIS, compared, middle_cut, tidy
-from harness.report.ratio_axis import RatioAxis, ratio_axis
-from harness.report.run_report import Report
-from harness.report.run_words import run_line
-from harness.report.run_words import verdict as outcome
+from harness.report.names import compared, middle_cut, tidy
+from harness.report.run_report import Report, run_line
+from harness.report.run_report import verdict as outcome
 from harness.report.units import Unit, interval_text, share
 from harness.report.verdicts import (
     CHANGED,
@@ -33,9 +30,110 @@ from harness.report.verdicts import (
     Rows,
     change_size,
     figure_title,
+    figure_unit,
     interval_title,
     real_rows,
 )
+
+# --- The axis: equal steps on it are equal factors ---
+
+# The axis reaches so many times as far as the ratio that a quarter of the rows lie beyond: one ratio of 50 should not
+# press all others into a line. What lies outside is drawn as an arrow at the edge, with its figure beside it.
+_REACH = 4.0
+_SMALLEST_REACH, _LARGEST_REACH = math.log(1.0001), math.log(1e12)
+# Even where nothing moved the axis has some width: three floors, or what shows a counted figure's change.
+_FLOORS = 3.0
+_LEAST_REACH = math.log(1.05)
+_MARGIN = 0.06
+# Of the axis, on either side of 1: there is to be seen that nothing lies there.
+_LEAST_SIDE = 0.2
+_MOST_TICKS = 7
+# Ratios below this factor apart have evenly spaced ticks.
+_LINEAR_SPAN = 2.2
+# Digits that ticks have in every power of ten, from many to few.
+_LADDERS: tuple[tuple[float, ...], ...] = (
+    (1, 1.2, 1.5, 2, 3, 4, 5, 6, 8),
+    (1, 1.5, 2, 3, 5, 7),
+    (1, 2, 5),
+    (1, 3),
+    (1,),
+)
+
+
+# The ratio of a row and, where it has one, its interval.
+Extent: TypeAlias = tuple[float, float | None, float | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RatioAxis:
+    """From `low` to `high`, both ratios; 1 lies between them."""
+
+    low: float
+    high: float
+    ticks: tuple[tuple[float, str], ...]  # Ratios, and what is written there
+
+    def share(self, ratio: float) -> float:
+        """Where a ratio lies, from 0 at the left end to 1 at the right one; beyond them outside of 0 to 1."""
+        return (math.log(ratio) - math.log(self.low)) / (math.log(self.high) - math.log(self.low))
+
+
+def ratio_axis(extents: Iterable[Extent], floor: float, *, most_ticks: int = _MOST_TICKS) -> RatioAxis:
+    """An axis that shows 1, the floor, and as much of the rows as serves most of them."""
+    logs = [_logs(extent) for extent in extents]
+    least = _LEAST_REACH
+    if floor > 0:
+        least = min(max(_FLOORS * math.log1p(floor), _SMALLEST_REACH), _LARGEST_REACH)
+    sizes = sorted(abs(centre) for centre, _, _ in logs)
+    usual = sizes[int(0.75 * len(sizes))] if sizes else 0.0
+    reach = max(least, min(_REACH * usual, _LARGEST_REACH))
+    low = min([-least, *(max(-reach, bottom) for _, bottom, _ in logs)])
+    high = max([least, *(min(reach, top) for _, _, top in logs)])
+    side = _LEAST_SIDE / (1 - _LEAST_SIDE)
+    low, high = min(low, -side * high), max(high, -side * low)
+    room = _MARGIN * (high - low)
+    left, right = math.exp(low - room), math.exp(high + room)
+    places = (_even_steps if right / left < _LINEAR_SPAN else round_figures)(left, right, most_ticks)
+    return RatioAxis(low=left, high=right, ticks=tuple(places))
+
+
+def _logs(extent: Extent) -> tuple[float, float, float]:
+    logs = [math.log(value) for value in extent if value is not None and value > 0]
+    return logs[0], min(logs), max(logs)
+
+
+def _even_steps(low: float, high: float, most: int) -> list[tuple[float, str]]:
+    for exponent in range(-9, 1):
+        for digit in (1, 2, 5):
+            step = digit * 10.0**exponent
+            numbers = range(math.ceil((low - 1) / step), math.floor((high - 1) / step) + 1)
+            if len(numbers) <= most:
+                decimals = max(-exponent, 0)
+                return [(1 + number * step, f"{1 + number * step:.{decimals}f}") for number in numbers]
+    return [(1.0, "1")]
+
+
+def round_figures(low: float, high: float, most: int) -> list[tuple[float, str]]:
+    """Places of a logarithmic axis for ticks, at most `most`, and their texts; powers of ten come before all others."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    for ladder in _ladders(first, last):
+        places = [ratio for ratio in ladder if low <= ratio <= high]
+        if len(places) <= most:
+            return [(ratio, _short(ratio)) for ratio in places]
+    return [(1.0, "1")]
+
+
+def _ladders(first: int, last: int) -> Iterator[list[float]]:
+    for digits in _LADDERS:
+        yield [digit * 10.0**power for power in range(first, last + 1) for digit in digits]
+    for stride in range(2, last - first + 2):
+        yield [10.0**power for power in range(first, last + 1) if power % stride == 0]
+
+
+def _short(ratio: float) -> str:
+    return f"{ratio:.3g}".replace("e+0", "e").replace("e-0", "e-").replace("e+", "e")
+
+
+# --- The rows ---
 
 # What a row says, whatever it is called there: how it is marked and coloured.
 Tone = Literal["worse", "better", "same", "open", "lost"]
@@ -70,7 +168,6 @@ class ForestRow:
     floor: float  # Relative change below which it is not called changed
     figure: str  # The ratio in digits, or why there is none
     values: str  # Both values in the block's unit
-    remark: str = ""  # What else is to be known of it, in two words; "" mostly
     peer: bool = False  # Whether another engine's time is divided by IREE's
     exact: bool = False  # Whether it is counted, and needs no interval
     # Nothing became something or the other way round: no ratio on the axis is large or small enough
@@ -251,7 +348,6 @@ def _row_of(row: Row, unit: Unit, label: str, report: Report | None) -> ForestRo
         floor=max(row.floor, 0.0),
         figure=row.verdict if lost else figure,
         values=f"{unit.text(row.base_value)} → {unit.text(row.head_value)}" if valued else "",
-        remark="gate violated" if row.gate == "violated" else "",
         exact=row.metric not in TIMED,
         beyond=beyond,
         peer=report is not None and row in report.peers,
@@ -272,11 +368,9 @@ WIDEST = 100
 _NARROWEST = 60
 _LEAST_PLOT, _MOST_PLOT = 20, 48
 _LONGEST_LABEL = 44
-_LEAST_NAME = 16
 _TICK_ROOM = 8
 # The same marks as in tables, and dots that show where there is no verdict to give.
 _MARKS: dict[Tone, str] = {"worse": "▲", "better": "▼", "same": "=", "open": "?", "lost": "✗"}
-_DOTS: dict[Tone, str] = {"worse": "●", "better": "●", "same": "●", "open": "○", "lost": " "}
 
 
 def forest_text(forest: Forest, width: int = WIDEST) -> str:
@@ -288,34 +382,24 @@ def forest_text(forest: Forest, width: int = WIDEST) -> str:
         return ""
     width = min(max(width, _NARROWEST), WIDEST)
     figure = max(cell_len(_figure(row)) for row in forest.rows())
-    widest = max(cell_len(f"  {row.label}{f' ({row.remark})' if row.remark else ''}") for row in forest.rows())
+    widest = max(cell_len(f"  {row.label}") for row in forest.rows())
     label = min(widest, _LONGEST_LABEL, width - figure - _LEAST_PLOT - 2)
     plot = min(width - figure - label - 2, _MOST_PLOT)
-    blocks = [_block(block, label, plot, width) for block in forest.blocks]
-    parts = ["\n\n".join(blocks), textwrap.fill(forest.rest, width)]
-    return "\n\n".join(part for part in parts if part)
+    blocks = ["\n".join(_block(block, label, plot, width)) for block in forest.blocks]
+    return "\n\n".join([*blocks, *([textwrap.fill(forest.rest, width)] if forest.rest else [])])
 
 
-def _block(block: ForestBlock, label: int, plot: int, width: int) -> str:
+def _block(block: ForestBlock, label: int, plot: int, width: int) -> Iterator[str]:
     axis = block.axis(most_ticks=max(3, plot // _TICK_ROOM))
-    ends = f"{block.ends[0]} ◂ 1 ▸ {block.ends[1]}"
     floors = floors_text([floor for floor in block.floors if _half_band(axis, floor, plot)])
-    ends_text = f": {ends}{f'; ░ below the floor ({floors})' if floors else ''}"
-    if cell_len(block.title) + cell_len(ends_text) > width:
-        ends_text = f": {ends}"
-    lines = [f"{_fitted(block.title, max(width - cell_len(ends_text), 1)).rstrip()}{ends_text}"]
+    ends = f"{block.ends[0]} ◂ 1 ▸ {block.ends[1]}{f'; ░ below the floor ({floors})' if floors else ''}"
+    yield _fitted(f"{block.title}: {ends}", width).rstrip()
     for title, rows in block.groups:
         if title:
-            lines.append(_fitted(title, label + plot).rstrip())
-        lines += [f"{_named(row, label)} {_line(row, axis, plot)} {_figure(row)}".rstrip() for row in rows]
-    return "\n".join([*lines, f"{' ' * (label + 1)}{_ticks(axis, plot)}".rstrip()])
-
-
-def _named(row: ForestRow, cells: int) -> str:
-    remark = f" ({row.remark})" if row.remark and cells >= 2 * _LEAST_NAME else ""
-    room = cells - cell_len(remark) - 2
-    cut = row.label if cell_len(row.label) <= room else _fitted(row.label, room).rstrip()
-    return _fitted(f"  {cut}{remark}", cells)
+            yield _fitted(title, label + plot).rstrip()
+        for row in rows:
+            yield f"  {_fitted(row.label, label - 2)} {_line(row, axis, plot)} {_figure(row)}".rstrip()
+    yield f"{' ' * (label + 1)}{_ticks(axis, plot)}".rstrip()
 
 
 def _figure(row: ForestRow) -> str:
@@ -324,31 +408,23 @@ def _figure(row: ForestRow) -> str:
 
 def _line(row: ForestRow, axis: RatioAxis, plot: int) -> str:
     cells = [" "] * plot
+
+    def paint(first: int, last: int, mark: str) -> None:
+        for at in range(max(first, 0), min(last, plot - 1) + 1):
+            cells[at] = mark
+
     one, half = _cell(axis, 1.0, plot), _half_band(axis, row.floor, plot)
-    for at in range(max(one - half, 0), min(one + half, plot - 1) + 1):
-        cells[at] = "░"
-    cells[one] = "│"
-    if row.beyond is not None:
-        cells[0 if row.beyond == "left" else -1] = "◄" if row.beyond == "left" else "►"
-    if row.ratio is None:
-        return "".join(cells)
-    at = _cell(axis, row.ratio, plot)
-    if row.low is not None and row.high is not None:
-        first, last = _cell(axis, row.low, plot), _cell(axis, row.high, plot)
-        for cell in range(max(first, 0), min(last, plot - 1) + 1):
-            cells[cell] = "─"
-        if 0 <= first < at:
-            cells[first] = "├"
-        if at < last < plot:
-            cells[last] = "┤"
-        if first < 0:
-            cells[0] = "◄"
-        if last >= plot:
-            cells[-1] = "►"
-    if 0 <= at < plot:
-        cells[at] = _DOTS[row.tone]
-    else:
-        cells[0 if at < 0 else -1] = "◄" if at < 0 else "►"
+    paint(one - half, one + half, "░")
+    paint(one, one, "│")
+    places = [_cell(axis, value, plot) for value in (row.low, row.ratio, row.high) if value is not None]
+    if places:
+        paint(places[0], places[-1], "─")
+        middle = places[len(places) // 2]
+        paint(middle, middle, "○" if row.tone == "open" else "●")
+    if row.beyond == "left" or (places and places[0] < 0):
+        cells[0] = "◄"
+    if row.beyond == "right" or (places and places[-1] >= plot):
+        cells[-1] = "►"
     return "".join(cells)
 
 
@@ -373,9 +449,4 @@ def _ticks(axis: RatioAxis, plot: int) -> str:
 
 def _fitted(text: str, cells: int) -> str:
     """A text in exactly so many columns: cut in its middle, or followed by spaces."""
-    if cell_len(text) <= cells:
-        return set_cell_size(text, cells)
-    keep = max(cells - 1, 0)
-    while keep and cell_len(middle_cut(text, keep)) > cells:
-        keep -= 1
-    return set_cell_size(middle_cut(text, keep) if keep else ELLIPSIS, cells)
+    return set_cell_size(text if cell_len(text) <= cells else middle_cut(text, cells - 1), cells)

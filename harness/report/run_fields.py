@@ -2,16 +2,13 @@
 
 import math
 import shlex
-from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from harness.records.run import DeviceMemory
 from harness.report.data import Field, records, tabulate, to_csv, to_json
 from harness.report.page import Column
-from harness.report.run_report import Report, notes_of
+from harness.report.run_report import Report, notes_of, outcome_text
 from harness.report.run_rows import Row, Section
-from harness.report.run_words import outcome_text
 from harness.report.units import PLAIN, interval_text, three_digits
 
 # Logarithms differ in their last bits between CPUs; nine digits are the same everywhere, and far below any noise.
@@ -115,16 +112,6 @@ _STORAGE: tuple[Field[Row], ...] = (
 )
 
 
-# How much of the machine each row uses.
-ROOFLINE: tuple[Field[Row], ...] = (
-    _field("", "attained.operations_per_s", title="arithmetic in GFLOP/s", unit="giga"),
-    _field("", "attained.peak_share", title="of the peak", unit="share"),
-    _field("", "attained.bytes_per_s", title="memory in GB/s", unit="giga"),
-    _field("", "attained.intensity", title="FLOP a byte", unit="tenths"),
-    _field("", "attained.roof_share", title="of the roof", unit="share"),
-)
-
-
 def main_columns(section: Section) -> list[Column]:
     """Variant, toolchain where there are several, latency, ratio and what is columns of the module.
 
@@ -143,7 +130,7 @@ def main_columns(section: Section) -> list[Column]:
         ratios.append(Column(f"vs {section.best_peer}", cells, rank=1))
     last = [columns.pop(title) for title in ("module", "compile") if title in columns]
     several = len(section.toolchains) != 1
-    return [*names[: 2 if several else 1], *latency, *ratios, *columns.values(), *_memory(section), *last]
+    return [*names[: 2 if several else 1], *latency, *ratios, *columns.values(), *last]
 
 
 def _peer_text(row: Row, best_peer: str) -> str:
@@ -151,25 +138,6 @@ def _peer_text(row: Row, best_peer: str) -> str:
         return "best peer"
     estimate = row.peer_estimate
     return "" if estimate is None else interval_text(estimate.ratio, estimate.low, estimate.high)
-
-
-def _memory(section: Section) -> list[Column]:
-    devices = max((tuple(memory.device for memory in _devices(row)) for row in section.rows), key=len, default=())
-    if len(devices) < 2:
-        return []
-
-    def peak(place: int) -> Callable[[Row], int | None]:
-        return lambda row: _devices(row)[place].device_peak_bytes if place < len(_devices(row)) else None
-
-    fields = [
-        Field(title=f"peak of {place}: {device}", unit="bytes", value=peak(place), rank=2)
-        for place, device in enumerate(devices)
-    ]
-    return tabulate(fields, section.rows)
-
-
-def _devices(row: Row) -> tuple[DeviceMemory, ...]:
-    return row.reference.memory if row.reference is not None else ()
 
 
 def ir_columns(section: Section) -> list[Column]:
@@ -253,7 +221,7 @@ def _nested(row: Row) -> dict[str, Any]:
         "failure_stderr": row.failure.stderr if row.failure else None,
         "ir": row.ir,
         "encoded_tensors": [asdict(tensor) for tensor in storage.tensors] if storage else None,
-        "memory_by_device": [asdict(memory) for memory in _devices(row)],
+        "memory_by_device": [asdict(memory) for memory in row.reference.memory] if row.reference else [],
         "plugin_effects": [asdict(effect) for effect in row.build.effects] if row.build else [],
         "remarks": row.remarks,
         "repro": row.repro,
@@ -269,12 +237,10 @@ def run_csv(report: Report) -> str:
     """
     rows = tuple(report.rows())
     ops = tuple(dict.fromkeys(key for row in rows for key in row.ir))
-    devices = max((len(_devices(row)) for row in rows), default=0)
     return to_csv(
         [
             {
                 **record,
-                **_device_memory(_devices(row), devices if devices > 1 else 0),
                 **{f"ir {key}": row.ir.get(key) for key in ops},
                 "compile_flags": shlex.join(row.compile_flags),
                 "run_flags": shlex.join(row.run_flags),
@@ -283,12 +249,3 @@ def run_csv(report: Report) -> str:
             for record, row in zip(records(FIELDS, rows), rows, strict=True)
         ]
     )
-
-
-def _device_memory(memory: Sequence[DeviceMemory], devices: int) -> dict[str, int | None]:
-    columns: dict[str, int | None] = {}
-    for number in range(devices):
-        device = memory[number] if number < len(memory) else None
-        for name in ("host_peak_bytes", "device_peak_bytes"):
-            columns[f"device {number} {name}"] = getattr(device, name, None)
-    return columns

@@ -4,7 +4,6 @@ What a run's variants changed is shown as a comparison within the run, in the li
 """
 
 import shlex
-import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import partial
@@ -15,17 +14,17 @@ from harness.errors import ExitCode
 from harness.metrics import LATENCY
 from harness.records.case import VariantGroup
 from harness.records.comparison import Verdict
-from harness.report.changes import (
+from harness.report.comparison_page import (
     MOST_SHOWN,
     Cause,
     Layout,
     cause_details,
     cause_parts,
     causes_of,
-    says_something,
+    changed_lists,
+    hosts_table,
+    trust,
 )
-from harness.report.comparison_page import changed_lists, hosts_table, trust
-from harness.report.data import tabulate
 from harness.report.page import (
     Bullets,
     Code,
@@ -43,21 +42,21 @@ from harness.report.page import (
     Warnings,
 )
 from harness.report.pages import View, commit_name, foot, opening, pictures_of, values_table
-from harness.report.run_fields import ROOFLINE, ir_columns, main_columns, roofline_line
-from harness.report.run_report import Report, notes_of
-from harness.report.run_rows import Row, Section, Status, side_label
-from harness.report.run_words import (
-    common_fate,
+from harness.report.run_fields import ir_columns, main_columns, roofline_line
+from harness.report.run_report import (
+    Report,
     correctness,
     first_look,
     legend,
     next_steps,
+    notes_of,
     reference_sentence,
     run_line,
     sampling,
     verdict_of,
 )
-from harness.report.run_words import verdict as outcome
+from harness.report.run_report import verdict as outcome
+from harness.report.run_rows import Row, Section, Status, side_label
 from harness.report.units import Unit, unit_of
 from harness.report.verdicts import LOST, TONES, list_title
 from harness.store.files import log_path
@@ -78,7 +77,7 @@ def _terminal_page(report: Report, view: View) -> Page:
             Paragraph(run_line(report), "dim"),
             *_hosts(report),
             Warnings(notes_of(report)),
-            *_sections(report, full=False),
+            *_sections(report),
             *_said_of_failures(report, view),
             Paragraph(legend(report), "dim"),
             Paragraph(outcome(report), "strong"),
@@ -98,12 +97,10 @@ def _github_page(report: Report, view: View) -> Page:
     attention = "" if report.summary.exit_code is ExitCode.OK else "🚨 Needs attention: "
     layout = Layout(
         comparison=report.comparison,
-        full=full,
         titles=partial(_title, report.baseline),
-        spans={row.case: (row.latency.low_ns, row.latency.high_ns) for row in report.rows() if row.latency},
     )
     causes = _causes(row for row in report.rows() if row.status in LOST)
-    results = _sections(report, full=full)
+    results = _sections(report)
     if not full and len(report.sections) > MOST_SHOWN:
         results = [Fold(f"Of {len(report.sections)} models and devices", results)]
     return Page(
@@ -125,7 +122,6 @@ def _github_page(report: Report, view: View) -> Page:
             *_folded_cases("Expected Failures", report, "expected failure"),
             *_folded_cases("Skipped Cases", report, "skipped"),
             Bullets(_closing(report, view)),
-            *(_outputs(report) if full else ()),
             *_commands(report),
             *(_environment(report) if full else ()),
         ),
@@ -154,13 +150,10 @@ def _hosts(report: Report) -> list[Part]:
 # --- The results of each model and device ---
 
 
-def _sections(report: Report, *, full: bool) -> list[Part]:
+def _sections(report: Report) -> list[Part]:
     """What is known of each group that was measured together, and its rows."""
     parts: list[Part] = []
     for section in report.sections:
-        if fate := common_fate(section):
-            parts += [Heading(section.title, level=4), Paragraph(f"{fate}.")]
-            continue
         tones = [_tone(row) for row in section.rows]
         columns, operations = main_columns(section), ir_columns(section)
         if any(row.remarks for row in section.rows):
@@ -171,8 +164,6 @@ def _sections(report: Report, *, full: bool) -> list[Part]:
             Table(columns=columns, tones=tones),
             Paragraph(roofline_line(section)),
         ]
-        if figures := tabulate(ROOFLINE, section.rows) if full else []:
-            parts.append(Table(columns=[Column("variant", [section.label(row) for row in section.rows]), *figures]))
         if operations:
             title = "Operations, by phase of the compiler"
             parts.append(Table(title=title, columns=operations, tones=tones, folded=True))
@@ -222,20 +213,6 @@ def _folded_cases(title: str, report: Report, status: Status) -> list[Part]:
 # --- At the end ---
 
 
-def _outputs(report: Report) -> list[Part]:
-    rows = [(row, row.check) for row in report.rows() if row.check is not None and row.checked_against]
-    errors = ["" if check.max_relative is None else f"{check.max_relative:.1e}" for _, check in rows]
-    table = Table(
-        columns=(
-            Column("Benchmark Name", [row.case for row, _ in rows], kind="name"),
-            Column("Held against", [row.held_against for row, _ in rows]),
-            Column("Largest Relative Difference", errors),
-            Column("Other Inputs Too", ["yes" if check.other_inputs else "" for _, check in rows]),
-        )
-    )
-    return [Heading("Outputs"), Fold("What each case was held against", (table,))] if rows else []
-
-
 def _commands(report: Report) -> list[Part]:
     commands = [Code("\n".join(row.repro), "sh", row.case) for row in report.rows() if row.repro]
     return [Heading("Reproduce"), Fold("Commands of each case", commands)] if commands else []
@@ -268,51 +245,29 @@ def side_by_side(group: VariantGroup, report: Report, *, full: bool) -> list[Par
     if not places:
         return []
     unit = unit_of("ns", [row.latency_ns for rows in places.values() for row in rows.values()])
-    means = [_mean_speedup(places.values(), variant, first) for variant in group.variants]
-    names = [*places, *(["geometric mean"] if any(means) else [])]
-    columns = [Column(f"Name (latency in {unit.name})", names, kind="name")]
-    for variant, mean in zip(group.variants, means, strict=True):
+    columns = [Column(f"Name (latency in {unit.name})", list(places), kind="name")]
+    for variant in group.variants:
         cells = [_speedup_text(rows, variant, first, unit) for rows in places.values()]
-        title = f"{first} (baseline)" if variant == first else variant
-        columns.append(Column(title, [*cells, mean][: len(names)], kind="number"))
+        columns.append(Column(f"{first} (baseline)" if variant == first else variant, cells, kind="number"))
     explained = f"X: how many times as fast as {first}, from turns that ran side by side."
-    if any(means):
-        explained += " Means are of what is decided; the ends of their intervals are the means of the rows' own."
     table = Table(columns=columns, after=(explained,))
     return [Heading(f"{group.title} Comparison Table"), Fold("Click to show", (table,), open=full)]
 
 
 def _speedup_text(rows: Mapping[str, Row], variant: str, first: str, unit: Unit) -> str:
-    """As IREE's tables had it: `30.000 (2.80X)`."""
+    """As IREE's tables had it: `30.000 (2.80X)`; by both ratios to the run's baseline, round by round."""
     if variant not in rows:
         return "N/A"
-    text = unit.text(rows[variant].latency_ns)
-    return f"{text} ({_speedup(rows[first], rows[variant])[0]:.2f}X)" if first in rows else text
+    row, other = rows[variant], rows.get(first)
+    text = unit.text(row.latency_ns)
+    if other is None:
+        return text
+    above, below = _to_baseline(other), _to_baseline(row)
+    times = above / below if above and below else (other.latency_ns or 1.0) / (row.latency_ns or 1.0)
+    return f"{text} ({times:.2f}X)"
 
 
-def _mean_speedup(places: Iterable[Mapping[str, Row]], variant: str, first: str) -> str:
-    """Over all models and devices where both are decided: `1.12X [1.08, 1.15] of 2`; "" where that is one or none."""
-    both = [(rows[first], rows[variant]) for rows in places if first in rows and variant in rows]
-    decided = [_speedup(above, below) for above, below in both if "unclear" not in (above.kind, below.kind)]
-    if variant == first or len(decided) < 2 or not says_something(len(decided), len(both) - len(decided)):
-        return ""
-    mean, low, high = (
-        None if None in ends else statistics.geometric_mean(filter(None, ends)) for ends in zip(*decided, strict=True)
-    )
-    return f"{mean:.2f}X{f' [{low:.2f}, {high:.2f}]' if low and high else ''} of {len(decided)}"
-
-
-def _speedup(first: Row, row: Row) -> tuple[float, float | None, float | None]:
-    """How many times faster a row is, and the ends of that: by both ratios to the run's baseline, round by round."""
-    above, below = _to_baseline(first), _to_baseline(row)
-    if above is None or below is None:
-        return (first.latency_ns or 1.0) / (row.latency_ns or 1.0), None, None
-    low = above[1] / below[2] if above[1] and below[2] else None
-    high = above[2] / below[1] if above[2] and below[1] else None
-    return above[0] / below[0], low, high
-
-
-def _to_baseline(row: Row) -> tuple[float, float | None, float | None] | None:
+def _to_baseline(row: Row) -> float | None:
     if row.estimate is not None:
-        return row.estimate.ratio, row.estimate.low, row.estimate.high
-    return (1.0, 1.0, 1.0) if row.baseline or row.kind == "same" else None
+        return row.estimate.ratio
+    return 1.0 if row.baseline or row.kind == "same" else None

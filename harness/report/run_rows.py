@@ -15,13 +15,15 @@ from harness.ir.roofline import NARROW_TYPES, Attained, attained
 from harness.metrics import BUILD_FACTS, COMPILE_TIME, METRICS, REFERENCE_FACTS
 from harness.plugins.chain import PIPELINE_FLAG
 from harness.records.case import Case
-from harness.records.run import Build, Check, Failure, IrCounts, Peak, PluginEffect, Reference, Work
+from harness.records.run import Build, Check, Failure, IrCounts, Peak, Reference, Work
 from harness.report.repro import repro_lines
 from harness.report.verdicts import RUN_WORDS, Change
 from harness.stats import Estimate, GroupTimes, Latency, counter_per_call, estimate_ratio, summarise_latency
 from harness.store.evidence import find_failure, is_expected, why_refused
 from harness.text import plural
-from harness.toolchain.tools import flag_name
+
+# A pass pipeline that makes the usual mistake.
+_WRONG_ANCHOR = re.compile(rf"{PIPELINE_FLAG}=.*(?<![\w.])func\.func\(")
 
 Status = Literal[
     "measured",
@@ -101,15 +103,6 @@ class Row:
     def checked_against(self) -> str | None:
         """What its outputs were compared with."""
         return self.check.against or None if self.check is not None else None
-
-    @property
-    def held_against(self) -> str:
-        """The same, with what it agrees with besides, and why no reference judged it where none did."""
-        if self.check is None or not self.check.against:
-            return ""
-        also = f" and {self.check.also_against}" if self.check.also_against else ""
-        why = self.check.no_second_opinion
-        return f"not checked ({self.check.against}): {why}" if why else f"{self.check.against}{also}"
 
     @property
     def ir(self) -> Mapping[str, int]:
@@ -271,7 +264,7 @@ def _row(case: Case, group: _Group) -> Row:
     failed_check = check if own_failure else evidence.checks.get(timed.name)
     remarks = (
         *fate_remarks(case, status, failure, failed_check, None if own_failure or timed is case else timed),
-        *(sharing_remarks(case, same_as, header.baseline) if same_as is not None else ()),
+        *([sharing_remark(case, same_as, header.baseline)] if same_as is not None else []),
         *measuring_remarks(row, len(times.generations), times.unusable.get(case.name, 0)),
         *check_remarks(check),
         *effect_remarks(case, build),
@@ -333,45 +326,29 @@ def fate_remarks(
     elif status == "missing":
         yield "missing: planned, but neither measured nor failed"
     elif failure is not None:
-        cause = _cause(failure, check)
+        is_wrong = failure.stage == "verify" and check is not None and check.against
+        cause = f"{'wrong output' if is_wrong else f'failed at {failure.stage}'}: {failure.message}"
         if stand_in is not None:
             cause = f"same module as {stand_in.variant}: {cause}"
         yield f"expected to fail: {cause}" if status == "expected failure" else cause
         if case.known_to_fail and not is_expected(case, failure):
             yield f"expected to {expectation} instead"
-    elif case.expected_mismatch and status in ("measured", "same") and not was_compared(check):
+    elif status in ("measured", "same") and case.expected_mismatch and not was_compared(check):
         yield "expected to give wrong outputs, which cannot be told: there is nothing to compare them with"
-    elif case.known_to_fail and status in ("measured", "same"):
+    elif status in ("measured", "same") and case.known_to_fail:
         yield f"expected to {expectation}, but works now"
 
 
-def _cause(failure: Failure, check: Check | None) -> str:
-    if failure.stage != "verify" or check is None or not check.against:
-        return f"failed at {failure.stage}: {failure.message}"
-    text = f"wrong output: {failure.message}"
-    if check.max_absolute and not check.reference and check.relative_tolerance:
-        relative = f"{check.relative_tolerance:.2g}"
-        absolute = f"{check.absolute_tolerance:.2g}" if check.absolute_tolerance else f"{relative} of their mean square"
-        text += f" (allowed: {absolute}, and {relative} of each value)"
-    return text
-
-
-def sharing_remarks(case: Case, stand_in: Case, baseline: str) -> Iterator[str]:
+def sharing_remark(case: Case, stand_in: Case, baseline: str) -> str:
     """That a row's module is another's, of the same toolchain."""
-    if stand_in.variant != baseline:
-        yield f"same module as {stand_in.variant}"
-        return
-    added = [flag for flag in case.compile_flags if flag not in stand_in.compile_flags]
-    what = "this flag" if len(added) == 1 and not case.plugins else "this variant"
-    yield f"inert: {what} changes nothing in {case.toolchain} (same module as {stand_in.variant})"
+    same = f"same module as {stand_in.variant}"
+    return same if stand_in.variant != baseline else f"inert: it changes nothing in {case.toolchain} ({same})"
 
 
 def measuring_remarks(row: Row, generations: int, unusable: int) -> Iterator[str]:
     """What a reader should know about the samples behind a row, and that iree-benchmark-module failed."""
     if row.latency is not None and row.latency.generations < generations:
         yield f"measured in {row.latency.generations} of {generations} generations"
-    elif row.estimate is not None and row.estimate.generations < generations:
-        yield f"measured beside the baseline in {row.estimate.generations} of {generations} generations"
     if unusable:
         yield f"{plural(unusable, 'turn')} without time on the clock left out"
     if row.status == "measured" and row.latency is not None and row.reference and row.reference.failure is not None:
@@ -401,22 +378,14 @@ def check_remarks(check: Check | None) -> Iterator[str]:
 
 def effect_remarks(case: Case, build: Build | None) -> Iterator[str]:
     """What rewrites matched, and that a pass pipeline cannot match anything."""
-    if build is None:
-        return
-    rewrites = [effect for effect in build.effects if effect.matched is not None]
+    rewrites = [effect for effect in build.effects if effect.matched is not None] if build is not None else []
     for name, group in itertools.groupby(rewrites, key=lambda effect: effect.name):
-        yield f"{name} {_matched(tuple(group))}"
-    pipelines = [flag for flag in case.compile_flags if flag_name(flag) == PIPELINE_FLAG]
-    if any(re.search(r"(?<![\w.])func\.func\(", flag) for flag in pipelines):
+        steps = tuple(group)
+        matched = sum(step.matched or 0 for step in steps)
+        nothing = ", and changed nothing" if matched and not any(step.changed for step in steps) else ""
+        yield f"{name} matched {plural(matched, 'place')}{nothing}"
+    if build is not None and any(map(_WRONG_ANCHOR.search, case.compile_flags)):
         yield "passes for func.func find nothing, since functions are util.func by then"
-
-
-def _matched(effects: Sequence[PluginEffect]) -> str:
-    """How many places the rewrites of one plugin matched, one after the other."""
-    counts = [str(effect.matched) for effect in effects]
-    text = f"{', '.join(counts[:-1])} and {counts[-1]}" if len(counts) > 1 else counts[0]
-    nothing = any(effect.matched for effect in effects) and not any(effect.changed for effect in effects)
-    return f"matched {text} {'place' if counts == ['1'] else 'places'}{', and changed nothing' if nothing else ''}"
 
 
 def counting_remarks(counted: IrCounts | None) -> Iterator[str]:

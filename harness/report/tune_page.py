@@ -4,29 +4,15 @@ import json
 import math
 import os
 import shlex
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from harness.progress import duration
 from harness.records.bisection import Trial
 from harness.records.tuning import Standing, Tried, TunedDispatch, Tuning
 from harness.report.data import Field, table_of, to_csv
-from harness.report.page import (
-    Bullets,
-    Code,
-    Heading,
-    Name,
-    Page,
-    Paragraph,
-    Part,
-    Sentence,
-    Step,
-    Steps,
-    Tone,
-)
+from harness.report.page import Bullets, Code, Fold, Heading, Name, Page, Paragraph, Part, Sentence, Step, Steps, Tone
 from harness.report.pages import View
 from harness.report.units import interval_text, p_text, share
 from harness.report.verdicts import CHANGED, TONES, marked
@@ -34,13 +20,6 @@ from harness.store.work_directory import SPEC_FILE, VARIANT_FILE
 from harness.text import plural
 
 _TONES: dict[Standing, Tone] = {"best": "good", "failed": "bad", "wrong": "bad", "inert": "dim", "untried": "dim"}
-# What became of those that were not timed, in the order in which a page tells it.
-_UNTIMED: dict[Standing, str] = {
-    "inert": "equal code",
-    "failed": "failed",
-    "wrong": "wrong outputs",
-    "untried": "untried",
-}
 _STAGES = {
     "compile": "compiling and checking outputs",
     "race": "racing flags and plugins",
@@ -62,49 +41,46 @@ def tune_csv(found: Tuning) -> str:
 
 
 def page(found: Tuning, view: View) -> Page:
-    """A tuning with every candidate; on a terminal, what was not timed is counted."""
-    parts: list[Part] = [Paragraph(found.sentence, "strong")]
-    if found.variant:
-        parts += _variant(found, Path(view.results or found.settings.get("out", "")) / found.id)
-    last = tuple({(row.head, row.base): row for row in found.confirmations}.values())
-    measured = "Measured in fresh processes, by the rule of harness compare"
-    parts += table_of(_CONFIRMED, last, measured, tones=[TONES[row.verdict] for row in last])
+    """A tuning with every candidate; on a terminal, with those of the whole program that are fastest."""
     everything = (*found.combinations, *found.singles)
     ranked = sorted((tried for tried in everything if tried.ratio is not None), key=_by_ratio)
-    beside = f"Flags and plugins, beside {found.start}"
-    if view.terminal:
-        parts += table_of(_RANKED, ranked, beside, tones=_tones(ranked), most=_MOST_RANKED)
-        counts = Counter(tried.standing for tried in everything)
-        words = [f"{counts[standing]} {words}" for standing, words in _UNTIMED.items() if counts[standing]]
-        if words:
-            left = f"Not in that table: {', '.join(words)}; --format markdown has each."
-            parts.append(Paragraph(left, "dim"))
-    else:
-        each = [*found.singles, *(tried for tried in found.combinations if tried.ratio is None)]
-        title = "Each change alone, and combinations that were not timed"
-        parts += table_of((*_RANKED, _PARTS), ranked, beside, tones=_tones(ranked))
-        parts += table_of(_EACH, each, title, tones=_tones(each), folded=True)
-    parts += _dispatches(found)
-    for dispatch in () if view.terminal else found.dispatches:
-        tried = sorted(dispatch.tried, key=_by_ratio)
-        title = f"Configurations of {_number(dispatch)}"
-        parts += table_of(_CONFIGURATIONS, tried, title, tones=_tones(tried), folded=True)
-    parts += _budget(found)
-    if found.notes:
-        parts += [Heading("Notes"), Bullets(found.notes)]
-    if found.command:
-        parts.append(Steps([Step("do it again, or go on from what is kept", shlex.join(found.command))]))
-    title = f"{found.suite}: {found.model} on {found.device} from {found.start}, IREE {found.toolchain}"
+    each = [*found.singles, *(tried for tried in found.combinations if tried.ratio is None)]
+    last = tuple({(row.head, row.base): row for row in found.confirmations}.values())
+    measured = "Measured in fresh processes, by the rule of harness compare"
+    most = _MOST_RANKED if view.terminal else None
     has_raced = bool(ranked) or any(dispatch.tried for dispatch in found.dispatches)
-    return Page(title=title, parts=parts, notes=_trust(found, has_raced=has_raced))
+    notes: list[Part] = [Heading("Notes"), Bullets(found.notes)] if found.notes else []
+    again = Step("do it again, or go on from what is kept", shlex.join(found.command))
+    return Page(
+        title=f"{found.suite}: {found.model} on {found.device} from {found.start}, IREE {found.toolchain}",
+        parts=(
+            Paragraph(found.sentence, "strong"),
+            *_variant(found, Path(view.results or found.settings.get("out", "")) / found.id),
+            *table_of(_CONFIRMED, last, measured, tones=[TONES[row.verdict] for row in last]),
+            *_candidates(f"Flags and plugins, beside {found.start}", ranked, most=most),
+            Fold("Each change alone, and combinations that were not timed", _candidates("", each), aside=True),
+            *_dispatches(found),
+            *(
+                Fold(
+                    f"Configurations of {_number(each)}", _candidates("", sorted(each.tried, key=_by_ratio)), aside=True
+                )
+                for each in found.dispatches
+                if each.tried
+            ),
+            *_budget(found),
+            *notes,
+            Steps([again] if found.command else []),
+        ),
+        notes=_trust(found, has_raced=has_raced),
+    )
+
+
+def _candidates(title: str, rows: Sequence[Tried], most: int | None = None) -> list[Part]:
+    return table_of(_TRIED, rows, title, tones=[_TONES.get(row.standing, "") for row in rows], most=most)
 
 
 def _by_ratio(tried: Tried) -> float:
     return tried.ratio or math.inf
-
-
-def _tones(rows: Sequence[Tried]) -> list[Tone]:
-    return [_TONES.get(tried.standing, "") for tried in rows]
 
 
 def beside_start(found: Tuning) -> Trial | None:
@@ -116,6 +92,8 @@ def beside_start(found: Tuning) -> Trial | None:
 
 
 def _variant(found: Tuning, folder: Path) -> list[Part]:
+    if not found.variant:
+        return []
     lines: list[Sentence] = []
     lines += [("flag ", Name(flag)) for flag in found.flags]
     lines += [("flag of the runtime ", Name(flag)) for flag in found.run_flags]
@@ -163,31 +141,18 @@ _CONFIRMED: tuple[Field[Trial], ...] = (
     Field(title="after", value=lambda row: row.head_value, unit="ns", rank=1),
     Field(title="why", kind="sentence", value=lambda row: "" if row.verdict in _DECIDED else row.reason),
 )
-_RANKED: tuple[Field[Tried], ...] = (
-    Field(title="changes", kind="name", value=lambda tried: tried.name),
+_TRIED: tuple[Field[Tried], ...] = (
+    Field(title="change", kind="name", value=lambda tried: tried.name),
+    Field(title="came to", kind="text", value=lambda tried: tried.standing, rank=1),
     Field(title="ratio", kind="text", value=_interval),
     Field(title="generations", value=lambda tried: tried.generations or None, rank=1),
-    Field(title="in its race", kind="text", value=lambda tried: tried.standing, rank=1),
-)
-# Its parts, where they say more than its name.
-_PARTS: Field[Tried] = Field(
-    title="made of",
-    kind="sentence",
-    value=lambda tried: "" if tried.parts == (tried.name,) else ", ".join(tried.parts),
-)
-_EACH: tuple[Field[Tried], ...] = (
-    Field(title="change", kind="name", value=lambda tried: tried.name),
-    Field(title="came to", kind="text", value=lambda tried: tried.standing),
-    Field(title="ratio", kind="text", value=_interval),
-    _PARTS,
+    # Its parts, where they say more than its name.
+    Field(
+        title="made of",
+        kind="sentence",
+        value=lambda tried: "" if tried.parts == (tried.name,) else ", ".join(tried.parts),
+    ),
     Field(title="what it is for", kind="sentence", value=lambda tried: tried.purpose),
-    Field(title="why", kind="sentence", value=lambda tried: tried.reason),
-)
-_CONFIGURATIONS: tuple[Field[Tried], ...] = (
-    Field(title="configuration", kind="name", value=lambda tried: tried.name),
-    Field(title="came to", kind="text", value=lambda tried: tried.standing),
-    Field(title="ratio", kind="text", value=_interval),
-    Field(title="generations", value=lambda tried: tried.generations or None),
     Field(title="why", kind="sentence", value=lambda tried: tried.reason),
 )
 
@@ -209,13 +174,10 @@ def _dispatches(found: Tuning) -> list[Part]:
         Field(title="the winner's configuration", kind="sentence", value=lambda one: one.chosen),
         Field(title="remark", kind="sentence", value=_remark),
     )
-    ratios = (
-        "Ratios: the winner's time divided by that of the compiler's own configuration, alone and in the whole program."
-    )
+    ratios = "Ratios: the winner's time divided by that of the compiler's own configuration."
     title = f"Dispatches: {found.covered * 100:.0f} % of a call's time before"
     tones: list[Tone] = ["good" if dispatch.kept else "" for dispatch in found.dispatches]
-    after = [ratios] if any(dispatch.alone is not None for dispatch in found.dispatches) else []
-    return table_of(fields, found.dispatches, title, tones=tones, after=after)
+    return table_of(fields, found.dispatches, title, tones=tones, after=[ratios])
 
 
 def _number(dispatch: TunedDispatch) -> str:
@@ -230,29 +192,19 @@ def _remark(dispatch: TunedDispatch) -> tuple[str, ...]:
 
 def _budget(found: Tuning) -> list[Part]:
     stages = sorted(found.stages.items(), key=lambda stage: -stage[1])
-    words = ", ".join(f"{_took(seconds)} {_STAGES.get(name, name)}" for name, seconds in stages if seconds)
+    words = ", ".join(f"{seconds:.0f} s {_STAGES.get(name, name)}" for name, seconds in stages if seconds)
     by_stage = f": {words}" if words else ""
-    lines = [f"{_took(found.spent_s)} were spent of a budget of {_took(found.budget_s)}{by_stage}."]
+    lines = [f"{found.spent_s:.0f} s were spent of a budget of {found.budget_s:.0f} s{by_stage}."]
     if found.candidates_a_minute:
         lines.append(f"{found.candidates_a_minute:.0f} configurations of dispatches a minute were compiled and raced.")
     return [Heading("Where the budget went"), Bullets(lines)]
-
-
-def _took(seconds: float) -> str:
-    """A time that is known: `duration` alone would say of half a second that it is ten."""
-    if seconds < 600:
-        return f"{seconds:.2g} s" if seconds < 9.5 else f"{seconds:.0f} s"
-    return duration(seconds)
 
 
 def _trust(found: Tuning, *, has_raced: bool) -> list[str]:
     lines = [f"Tuning {found.id} of {found.created[:10]}, on {found.machine}."] if found.machine else []
     if has_raced and found.race_error:
         lines.append(
-            f"The chance that a race dropped its best candidate is at most {share(found.race_error)} in each race."
-        )
-    if has_raced:
-        lines.append(
+            f"The chance that a race dropped its best candidate is at most {share(found.race_error)} in each race. "
             "Ratios of candidates are those of their races, where the winner's is probably optimistic; what counts is "
             "measured again in fresh processes by the rule of harness compare."
         )

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY, TIMED, is_exact, metric_title
+from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY, TIMED, metric_title
 from harness.records.comparison import Comparison, Row, SelfcheckFacts, Verdict
 from harness.report.page import Tone
-from harness.report.units import share
+from harness.report.units import Unit, share, unit_of
 from harness.stats import CONFIDENCE
 from harness.text import plural
 
@@ -85,6 +85,13 @@ def figure_title(metric: str) -> str:
     return "Median Latency" if metric == LATENCY.name else metric_title(metric)
 
 
+def figure_unit(rows: Sequence[Row]) -> Unit:
+    """One unit for both sides of rows of one metric; bytes stay bytes, as in IREE's comments."""
+    if rows[0].unit == "bytes":
+        return Unit(name="bytes", size=1.0, decimals=0)
+    return unit_of(rows[0].unit, [value for row in rows for value in (row.base_value, row.head_value)])
+
+
 def interval_title(comparison: Comparison, metric: str) -> str:
     """What the brackets beside a ratio hold: instructions are counted, so theirs span what was counted."""
     if metric == INSTRUCTIONS.name:
@@ -124,12 +131,6 @@ class Rows(tuple[Row, ...]):
     def counted(self) -> Rows:
         """Rows of figures that are counted, not timed."""
         return Rows(row for row in self if row.metric not in TIMED)
-
-    @property
-    def within_floor(self) -> Rows:
-        """Rows of counted figures that differ, by less than their floor."""
-        same = self.counted.of("unchanged")
-        return Rows(row for row in same if is_exact(row.metric) and row.floor > 0 and row.ratio not in (None, 1))
 
     @property
     def violated(self) -> Rows:
@@ -175,35 +176,11 @@ def change_size(row: Row) -> float:
 
 # --- How far to trust the figures ---
 
-# Medians that are rounded may lie the other way round than a ratio near 1; this far apart it is no rounding.
-_APART = 1.01
 # Shares of the time that other processes took. Threads of one device also wait for each other, for 3 to 7 % of the time
 # on a quiet machine (docs/statistics.md, "What was recorded").
-_SOMEWHAT_BUSY, BUSY, BUSY_THREADS = 0.01, 0.1, 0.2
+BUSY, BUSY_THREADS = 0.1, 0.2
 # What is named, of what was timed while the machine was busy.
 _MOST_BUSY = 3
-
-
-def medians_sentence(rows: Iterable[Row]) -> str:
-    """Which medians contradict the ratio beside them or its interval, and why; "" where none do."""
-    opposite, outside = [], []
-    for row in rows:
-        if not (row.base_value and row.head_value and row.ratio):
-            continue
-        medians = row.head_value / row.base_value
-        if (medians > 1) != (row.ratio > 1) and not 1 / _APART < medians / row.ratio < _APART:
-            opposite.append(row.case)
-        elif row.ci_low and row.ci_high and not row.ci_low / _APART <= medians <= row.ci_high * _APART:
-            outside.append(row.case)
-    names = opposite or outside
-    if not names:
-        return ""
-    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-    what = "say the opposite of the ratio" if opposite else "lie outside of the interval of the ratio"
-    return (
-        f"The medians of {names[0]}{more} {what}: a median is of one side alone, while the "
-        "machine changes its speed, and the ratio, which decides, is taken within rounds."
-    )
 
 
 def machine_line(selfcheck: SelfcheckFacts | None, host: str = "this machine") -> str:
@@ -233,22 +210,19 @@ def busy_line(known: Sequence[Busy], *, several_hosts: bool = False) -> str:
         return ""
     own = [each.taken for each in known if each.own]
     mean = statistics.mean(own or [each.taken for each in known])
-    text = "the hosts were" if several_hosts else "the machine was"
+    word = "busy" if mean >= (BUSY if own else BUSY_THREADS) else "quiet"
+    text = f"{'the hosts were' if several_hosts else 'the machine was'} {word}: "
     if own:
-        word = "busy" if mean >= BUSY else "somewhat busy" if mean >= _SOMEWHAT_BUSY else "quiet"
-        thread = "" if len(own) == len(known) else " on one thread"
-        text += f" {word}: other processes took {_rough_share(mean)} of the time of what was timed{thread}"
+        alone = "" if len(own) == len(known) else " on one thread"
+        text += f"other processes took {_rough_share(mean)} of the time of what was timed{alone}"
     else:
         text += (
-            f" {'busy' if mean >= BUSY_THREADS else 'quiet'}: threads of what was timed waited for a core "
-            f"{_rough_share(mean)} of the time, for other processes or for each other"
+            f"threads of what was timed waited for a core {_rough_share(mean)} of the time, for other processes or for "
+            "each other"
         )
     busy = [each for each in known if each.taken >= (BUSY if each.own else BUSY_THREADS)]
     worst = sorted(busy, key=lambda each: -each.taken)[:_MOST_BUSY] if len(known) > 1 else []
-    if worst:
-        named = ", ".join(f"{_rough_share(each.taken)} of {each.name}" for each in worst)
-        others = f", {_rough_share(BUSY)} or more of {len(busy) - len(worst)} others" if len(busy) > len(worst) else ""
-        text += f" ({named}{others})"
+    text += f" ({', '.join(f'{_rough_share(each.taken)} of {each.name}' for each in worst)})" if worst else ""
     if not own:
         return text
     which = "the ratios" if len(own) == len(known) else f"the ratios of {len(own)} of {len(known)} rows"

@@ -17,7 +17,7 @@ from harness.metrics import LATENCY
 from harness.records.comparison import Comparison, Explained, Row
 from harness.report import render
 from harness.report.data import document_of
-from harness.report.explanation_words import short_form
+from harness.report.explanation_page import short_form
 from harness.report.verdicts import real_rows
 from harness.stages.explaining import AskedPair, explain_pair, keep
 from harness.stages.options import compile_limits

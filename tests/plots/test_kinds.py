@@ -77,7 +77,6 @@ def test_a_comparison_is_told_by_words_shapes_and_colours(full_comparison: Compa
         "1.103 [1.098, 1.109]",
         "76.591 → 84.511",
         "ratio [95 % interval]",
-        "gate violated",
         "◂ faster",
         "from nothing",
         "Not drawn: 1 new, 1 unchanged, 2 identical.",

@@ -6,12 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from harness.errors import ExitCode, RunError
 from harness.records.comparison import VERDICTS, Comparison, Row, Verdict
 from harness.report import render
 from harness.report.comparison import comparison_exit_code, headline, next_steps
-from harness.report.verdicts import Busy, busy_line, medians_sentence
+from harness.report.verdicts import Busy, busy_line
 from harness.store.kinds import COMPARISON
 from tests.report.builders import (
     make_comparison,
@@ -40,9 +41,7 @@ def row(verdict: Verdict, metric: str = "latency", **facts: Any) -> Row:
         ([], ExitCode.CASE_FAILED, None),
         ([row("regressed")], ExitCode.REGRESSION, None),
         ([row("unchanged")], ExitCode.OK, None),
-        ([row("identical")], ExitCode.OK, None),
         ([row("inconclusive")], ExitCode.OK, ExitCode.INCONCLUSIVE),
-        ([row("failed")], ExitCode.CASE_FAILED, None),
         ([row("new")], ExitCode.CASE_FAILED, None),
         ([SAME, row("new")], ExitCode.OK, None),
         # A gate excuses a regression; an improvement may violate one.
@@ -50,7 +49,6 @@ def row(verdict: Verdict, metric: str = "latency", **facts: Any) -> Row:
         ([SAME, row("regressed", "compile-time")], ExitCode.REGRESSION, None),
         ([row("improved", gate="violated")], ExitCode.REGRESSION, None),
         # Other figures are what their gates make of them.
-        ([SAME, row("regressed", "instructions")], ExitCode.OK, None),
         ([SAME, row("regressed", "copies", gate="violated")], ExitCode.REGRESSION, None),
         # A regression comes before a failure, and a failure before what is not decided, which is about latencies.
         ([row("failed"), make_row("m/w@d", verdict="regressed")], ExitCode.REGRESSION, None),
@@ -100,11 +98,6 @@ def test_everything_is_counted_with_gates_first(rows: list[Row], sentence: str) 
     assert headline(make_comparison(rows)) == sentence
 
 
-TOOK = "other processes took {} of the time of what was timed"
-LEFT_OUT = "; the ratios leave that out, the times of a call have it in them"
-WAITED = "threads of what was timed waited for a core {} of the time, for other processes or for each other"
-
-
 def alone(*taken: float) -> list[Busy]:
     return [Busy(f"{number}", each, own=True) for number, each in enumerate(taken)]
 
@@ -113,36 +106,26 @@ def alone(*taken: float) -> list[Busy]:
     ("known", "line"),
     [
         ([], ""),
-        (alone(0.0), f"the machine was quiet: {TOOK.format('0 %')}{LEFT_OUT}"),
-        (alone(0.0, 0.02), f"the machine was somewhat busy: {TOOK.format('1 %')}{LEFT_OUT}"),
         (
             alone(0.11, 0.4, 0.12, 0.3, 0.2),
-            f"the machine was busy: {TOOK.format('23 %')} (40 % of 1, 30 % of 3, 20 % of 4, 10 % or more of 2 others)"
-            f"{LEFT_OUT}",
+            "the machine was busy: other processes took 23 % of the time of what was timed (40 % of 1, 30 % of 3, 20 % "
+            "of 4); the ratios leave that out, the times of a call have it in them",
         ),
         # Threads of one device wait for each other on a quiet machine too.
-        ([Busy("m", 0.065, own=False)], f"the machine was quiet: {WAITED.format('6.5 %')}"),
-        ([Busy("m", 0.36, own=False)], f"the machine was busy: {WAITED.format('36 %')}"),
+        (
+            [Busy("m", 0.065, own=False)],
+            "the machine was quiet: threads of what was timed waited for a core 6.5 % of the time, for other processes "
+            "or for each other",
+        ),
         (
             [*alone(0.001), Busy("m", 0.065, own=False)],
-            f"the machine was quiet: {TOOK.format('0.1 %')} on one thread; the ratios of 1 of 2 rows leave that out, "
-            "the times of a call have it in them",
+            "the machine was quiet: other processes took 0.1 % of the time of what was timed on one thread; the ratios "
+            "of 1 of 2 rows leave that out, the times of a call have it in them",
         ),
     ],
 )
 def test_how_busy_the_machine_was_is_said_in_words(known: list[Busy], line: str) -> None:
     assert busy_line(known) == line
-
-
-def test_medians_that_contradict_their_ratio_have_a_word_of_why() -> None:
-    figures = {"a": (100.0, 103.0, 1.02), "b": (100.0, 100.4, 0.998), "c": (None, 2.0, 0.5), "d": (1, 2, None)}
-    odd = {"e": (100.0, 102.0, 0.97), "f": (100.0, 97.0, 1.03)}
-    agree, rows = (
-        [make_row(case, base_value=base, head_value=head, ratio=ratio) for case, (base, head, ratio) in each.items()]
-        for each in (figures, figures | odd)
-    )
-    assert medians_sentence(agree) == ""
-    assert medians_sentence(rows).startswith("The medians of e and 1 more say the opposite of the ratio: ")
 
 
 # --- What to do next ---
@@ -164,7 +147,6 @@ TWICE = "decide 1 inconclusive row with twice the time"
         ([UNSURE], COMPARE, [(TWICE, f"{COMPARE} --row-budget 30")]),
         ([UNSURE], "harness compare --row-budget 15 a b", [(TWICE, f"{COMPARE} --row-budget 30")]),
         ([UNSURE], f"{COMPARE} --row-budget=15", [(TWICE, f"{COMPARE} --row-budget 30")]),
-        ([UNSURE], "", [(TWICE, "")]),
         (
             [make_timed("m/v@d", 9e9, 7.9, "inconclusive", lacked_time=True), UNSURE],
             f"{COMPARE} --row-cap 300",
@@ -194,28 +176,12 @@ def test_what_to_do_next(rows: list[Row], command: str, steps: list[tuple[str, s
 
 
 def test_recorded_numbers_are_decided_by_measuring() -> None:
-    command = ("harness", "compare", "a", "b", "--no-remeasure")
+    command = (*COMPARE.split(), "--no-remeasure")
     (step,) = next_steps(make_comparison([UNSURE], mode="recorded", command=command))
-    assert (step.text, step.command) == (
-        "decide 1 inconclusive row by measuring both sides again, side by side",
-        COMPARE,
-    )
+    assert step.text.endswith("by measuring both sides again, side by side") and step.command == COMPARE
 
 
 # --- For other programs ---
-
-
-NAMES = {
-    "comparison": "schema_version id created base head within mode machine rows summary means notes settings "
-    "command explained hosts tool_output",
-    "side": "label run suite started toolchains machine variants commit subject",
-    "machine": "description selfcheck controls controls_flagged",
-    "selfcheck": "flagged rows upper_bound detects seconds when suite",
-    "row": "case model variant device metric verdict ratio ci_low ci_high p floor base_value head_value unit "
-    "generations rounds seconds taken own_time reason lacked_time hosts gate change control repro",
-    "output": "row stderr",
-    "mean": "kind name ratio rows low high",
-}
 
 
 def document(comparison: Comparison) -> dict[str, Any]:
@@ -226,22 +192,11 @@ def document(comparison: Comparison) -> dict[str, Any]:
     return read
 
 
-def test_names_and_all_verdicts() -> None:
+def test_names_in_json_stay(snapshot: SnapshotAssertion) -> None:
     found = document(make_full_comparison())
-    records = {
-        "comparison": found,
-        "side": found["base"],
-        "machine": found["machine"],
-        "selfcheck": found["machine"]["selfcheck"],
-        "row": found["rows"][0],
-        "output": found["tool_output"][0],
-        "mean": found["means"][0],
-    }
-    assert {record: set(names) for record, names in records.items()} == {
-        record: set(names.split()) for record, names in NAMES.items()
-    }
-    counted = document(replace(make_comparison([]), summary={"new": 2}))["summary"]
-    assert counted == {**dict.fromkeys(VERDICTS, 0), "new": 2}
+    records = (found, found["base"], found["machine"], found["rows"][0], found["tool_output"][0], found["means"][0])
+    assert [" ".join(record) for record in records] == snapshot
+    assert set(found["summary"]) == set(VERDICTS)
 
 
 @pytest.mark.parametrize("make", [make_full_comparison, make_nasty_comparison])
@@ -256,8 +211,6 @@ def test_what_is_kept_reads_as_what_was_found(make: Callable[[], Comparison]) ->
         ("", "is damaged;"),
         ('{"schema_version": 1}', r"is damaged \(id: Field required\)"),
         ('{"schema_version": 1, "id": "\\ud800"}', "is damaged;"),  # half a surrogate pair
-        ("[" * 200_000, "is damaged;"),
-        ('{"schema_version": 1, "means": [NaN]}', "is damaged;"),
         (render(make_comparison([TIMED]), "json").replace("0.995", "1e999"), r"is damaged \(rows.0.ci_low: "),
     ],
 )

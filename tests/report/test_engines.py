@@ -63,7 +63,7 @@ def test_the_same_bytes_under_another_runtime_are_another_thing(run: Run) -> Non
     assert statuses == dict.fromkeys(LATENCIES, "measured") | {("inert", NEW): "same", ("inert", OLD): "same"}
     inert = row_of(report, "inert", toolchain=OLD)
     assert inert.latency_ns == row_of(report, "stock", toolchain=OLD).latency_ns
-    assert inert.remarks[0] == "inert: this variant changes nothing in 3.12.0 (same module as stock)"
+    assert inert.remarks[0] == "inert: it changes nothing in 3.12.0 (same module as stock)"
     assert inert.kind == "slower"  # than the baseline, as the stock of its toolchain is
 
 

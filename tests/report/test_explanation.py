@@ -8,7 +8,7 @@ import pytest
 
 from harness.records.comparison import Explained
 from harness.report import Format, render
-from harness.report.explanation_words import short_form, time_lines
+from harness.report.explanation_page import short_form, time_lines
 from harness.report.github import render_comment
 from harness.store.kinds import COMPARISON, EXPLANATION
 from tests.report.builders import make_comparison, make_timed

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from harness.records.run import DeviceMemory, EncodedTensor, Failure, IrCounts, Peak, Reference, Run, Storage, Work
+from harness.records.run import EncodedTensor, Failure, IrCounts, Peak, Run, Storage, Work
 from harness.report import render
-from harness.report.run_fields import FIELDS, ir_columns, main_columns, roofline_line
+from harness.report.run_fields import FIELDS, ir_columns, roofline_line
 from harness.report.run_report import build_report
 from tests.report.builders import make_full_run, make_small_run, make_unfinished_run
 from tests.report.test_engines import peers_run
@@ -118,24 +118,6 @@ def test_what_encodings_cost_stands_beside_the_ops(small_run: Run) -> None:
     found = [row["encoded_tensors"] for row in as_json(run)["rows"]]
     assert (found[0], found[1][0]["name"], found[2]) == ([], "result", None)
     assert failure.message in list(build_report(run).rows())[2].remarks
-
-
-def test_several_devices_have_a_column_each(small_run: Run) -> None:
-    memory = (
-        DeviceMemory(device="local-sync", host_peak_bytes=0, device_peak_bytes=3 * 2**20),
-        DeviceMemory(device="local-task", host_peak_bytes=64, device_peak_bytes=2**19),
-    )
-    peaks = {"peak of 0: local-sync (MiB)": "3.00", "peak of 1: local-task (KiB)": "512"}
-    for devices, shown in ((memory, peaks), (memory[:1], {}), ((), {})):
-        reference = Reference(case="mm/stock@local-sync", command=("b",), real_time_ns=(5.0,), memory=devices)
-        run = replace(small_run, references=(reference,))
-        columns = main_columns(build_report(run).sections[0])
-        assert {column.head: column.cells[0] for column in columns if column.title.startswith("peak")} == shown
-        first = as_csv(run)[0]
-        bytes_of = [first.get(f"device {number} device_peak_bytes") for number in (0, 1)]
-        assert bytes_of == (["3145728", "524288"] if shown else [None, None])
-        names = [known["device"] for known in as_json(run)["rows"][0]["memory_by_device"]]
-        assert names == [device.device for device in devices]
 
 
 # --- The roofline ---

@@ -7,9 +7,8 @@ from io import StringIO
 
 from syrupy.assertion import SnapshotAssertion
 
-from harness.records.tuning import Tried
 from harness.report import render
-from tests.report.tunings import CONFIRMATIONS, DISPATCHES, SINGLES, make_tuning
+from tests.report.tunings import CONFIRMATIONS, DISPATCHES, make_tuning
 
 
 def test_the_report_of_a_variant(snapshot: SnapshotAssertion) -> None:
@@ -24,19 +23,8 @@ def test_the_last_confirmation_of_a_pair_counts() -> None:
 
 
 def test_where_nothing_raced_no_race_can_have_erred() -> None:
-    assert "dropped its best candidate" in render(make_tuning(), "markdown")
     nothing = make_tuning(singles=(), combinations=(), dispatches=())
     assert "dropped its best candidate" not in render(nothing, "markdown")
-
-
-def test_a_terminal_counts_what_was_not_timed() -> None:
-    many = tuple(
-        Tried(name=f"--f{number}", parts=(f"--f{number}",), standing="inert", reason="equal") for number in range(30)
-    )
-    text = " ".join(render(make_tuning(singles=(*SINGLES[:1], *many)), "terminal", width=200).split())
-    assert "Not in that table: 30 equal code, 1 failed; --format markdown has each." in text
-    assert "--f29" not in text
-    assert "--f29" in render(make_tuning(singles=many), "markdown")
 
 
 def test_each_candidate_has_a_line_in_csv_and_the_document_has_all_of_it() -> None:
