@@ -33,9 +33,8 @@ _PIPELINE = re.compile(r"pipeline = (?:#iree_\w+\.pipeline<)?([\w.]+)")
 _BACKEND = re.compile(r"\b(?:CPU|LLVMGPU|SPIRV|VMVX)(?=[A-Z])")
 _FACT = re.compile(r'(\w+) = ("[^"]*"|[^,{}"]+)')
 _FEATURE = re.compile(r"\+[\w.-]+")
-# Of x86, each of which brings all before it; 3.12 names them too.
-_IN_ORDER = ("+sse", "+sse2", "+sse3", "+ssse3", "+sse4.1", "+sse4.2", "+avx", "+avx2", "+avx512f")
-_WORD = re.compile(r"[a-zA-Z_][\w.]*")
+# Of x86; newer features bring them, and 3.12 names them too.
+_USUAL = frozenset(("+sse", "+sse2", "+sse3", "+ssse3", "+sse4.1", "+sse4.2", "+avx"))
 _CONTEXT = 1
 # Longer programs are compared line by line only where that is quick.
 _QUICK_LINES = 20_000
@@ -132,26 +131,11 @@ def changed_lines(base: Sequence[Line], head: Sequence[Line]) -> list[str]:
             if kind == "equal":
                 shown += [f"  {line.text}" for line in base[begin:end]]
             else:
-                shown += _side_by_side(base[begin:end], head[other_begin:other_end])
+                shown += [f"- {line.text}" for line in base[begin:end]]
+                shown += [f"+ {line.text}" for line in head[other_begin:other_end]]
     indents = [len(line) - 2 - len(line[2:].lstrip()) for line in shown if line != "@@" and line[2:].strip()]
     cut = min(indents, default=0)  # what all of them have behind their mark
     return [line if line == "@@" else f"{line[:2]}{line[2 + cut :]}" for line in shown]
-
-
-def _side_by_side(base: Sequence[Line], head: Sequence[Line]) -> list[str]:
-    """Lines that all differ, each of base with that of head which has its operation below it."""
-    # What a line does is its first word: its operation's name, or what begins a part of a long one.
-    words = [[found[0] if (found := _WORD.search(line.loose)) else "" for line in lines] for lines in (base, head)]
-    matcher = difflib.SequenceMatcher(None, words[0], words[1], autojunk=False)
-    shown: list[str] = []
-    for kind, begin, end, other_begin, other_end in matcher.get_opcodes():
-        sides = (
-            [f"- {line.text}" for line in base[begin:end]],
-            [f"+ {line.text}" for line in head[other_begin:other_end]],
-        )
-        pairs = zip(*sides, strict=True) if kind == "equal" else sides
-        shown += [line for lines in pairs for line in lines]
-    return shown
 
 
 def pipelines_differ(base: Executable, head: Executable) -> bool:
@@ -166,19 +150,12 @@ def target_changes(base: str, head: str) -> list[str]:
     for key in dict.fromkeys((*facts[0], *facts[1])):
         of_base, of_head = (side.get(key, "none") for side in facts)
         if key == "cpu_features":
-            features = [_features(value) for value in (of_base, of_head)]
+            features = [set(_FEATURE.findall(value)) - _USUAL for value in (of_base, of_head)]
             for whose, only in (("base", features[0] - features[1]), ("head", features[1] - features[0])):
                 changes += [f"{key}: only {whose} has {', '.join(sorted(only))}"] if only else []
         elif of_base != of_head:
             changes.append(f"{key}: {of_base} and {of_head}")
     return changes
-
-
-def _features(text: str) -> set[str]:
-    """Features that a target has, also those that others bring."""
-    named = set(_FEATURE.findall(text))
-    last = max((place for place, feature in enumerate(_IN_ORDER) if feature in named), default=-1)
-    return named | set(_IN_ORDER[: last + 1])
 
 
 def _code(executable: Executable, which: int) -> tuple[str, ...]:

@@ -14,19 +14,16 @@ from harness.ir.tools import failure
 from harness.metrics import BUFFERIZED, ENCODINGS, PHASES, START
 from harness.process import Limits
 from harness.toolchain import Toolchain
-from harness.toolchain.tools import error_lines, excerpt, run_tool
+from harness.toolchain.tools import error_lines, run_tool
 
 MODEL_FILE = "model.mlir"
-_OUTPUT_FILE = "output.mlir"
 _PHASES_FOLDER = "phases"
 _PASSES_FOLDER = "passes"
-_BUFFERIZED_FILE = "bufferized.mlir"
 
 # Lists of numbers that ops have as attributes are shorter; weights are longer.
 ELIDE_FLAGS = ("--mlir-elide-elementsattrs-if-larger=64", "--mlir-elide-resource-strings-if-larger=64")
 
-# With every backend it is this pass that makes buffers of a dispatch's tensors: while dispatches are configured if one
-# only copies, else while they are translated.
+# With every backend it is this pass that makes buffers of a dispatch's tensors.
 _BUFFERIZATION = "iree-codegen-iree-comprehensive-bufferize"
 # A dispatch with a transform script of its own does it there, and this is the pass that runs next.
 _AFTER_SCRIPT = "iree-transform-dialect-drop-schedule"
@@ -38,9 +35,6 @@ _OURS = {
 }
 
 _NO_RESOURCES = re.compile(r"\n\{-#\s*#-\}\n")  # what is left of the weights
-_UNWRITTEN = re.compile(r"^Error while (?:creating|opening).+: (?P<why>.+)$", re.MULTILINE)
-
-
 # How LLVM's command line refuses the name of a pass, or of a phase, that this release does not have.
 _NO_SUCH = re.compile(
     r"for the --?(?:mlir-print-ir-after|compile-to) option: Cannot find option named '(?P<name>[^']+)'"
@@ -109,29 +103,18 @@ def print_ir(file: Path, *, toolchain: Toolchain, limits: Limits) -> str:
     return _NO_RESOURCES.sub("\n", finished.stdout).strip() + "\n"
 
 
-def _compile(
-    flags: Sequence[str],
-    phases: Sequence[str],
-    toolchain: Toolchain,
-    folder: Path,
-    limits: Limits,
-    *,
-    scripts: bool = True,
-) -> None:
-    """Run the compiler to the last of the phases; without `scripts` for a release that has not `_AFTER_SCRIPT`."""
+def _compile(flags: Sequence[str], phases: Sequence[str], toolchain: Toolchain, folder: Path, limits: Limits) -> None:
+    """Run the compiler to the last of the phases."""
     last = _OURS[phases[-1]][0] if phases[-1] in _OURS else phases[-1]
-    command = [str(toolchain.iree_compile), MODEL_FILE, "-o", _OUTPUT_FILE, *flags, *ELIDE_FLAGS]
+    command = [str(toolchain.iree_compile), MODEL_FILE, "-o", "output.mlir", *flags, *ELIDE_FLAGS]
     command += [f"--compile-to={last}", f"--dump-compilation-phases-to={_PHASES_FOLDER}"]
     passes = [name for phase, (_, names) in _OURS.items() if phase in phases for name in names]
-    if passes := [name for name in passes if scripts or name != _AFTER_SCRIPT]:
+    if passes:
         command += [f"--mlir-print-ir-after={','.join(passes)}", f"--mlir-print-ir-tree-dir={_PASSES_FOLDER}"]
     finished = run_tool("ir", "iree-compile", command, cwd=folder, limits=limits)
     if not finished.ok or error_lines(finished.stderr):
         if lacking := _NO_SUCH.search(finished.stderr):
             named = lacking["name"]
-            if named == _AFTER_SCRIPT and scripts:
-                _compile(flags, phases, toolchain, folder, limits, scripts=False)
-                return
             raise LacksPhase(next((phase for phase, (_, names) in _OURS.items() if named in names), named), toolchain)
         where = f", on its way to phase {last!r}"
         reached = [phase for phase in PHASES[: PHASES.index(last)] if _dumped(phase, folder)]
@@ -139,9 +122,6 @@ def _compile(
             where = f" after phase {reached[-1]!r}{where}"
         remedy = "take an earlier phase, or make the case compile"
         raise failure("iree-compile", finished, limits, where=where, remedy=remedy)
-    if unwritten := _UNWRITTEN.search(finished.stderr):
-        message = f"the IR of a dispatch cannot be written ({unwritten['why']}); give the model's function a short name"
-        raise CaseError("ir", message, stderr=excerpt(finished.stderr))
 
 
 def _dumped(phase: str, folder: Path) -> Path | None:
@@ -162,7 +142,7 @@ def _join_dispatches(folder: Path) -> Path:
     with_functions = {above for function in functions for above in function.parents}
     scripted = _last_dumps(_AFTER_SCRIPT, folder)
     files = [*functions.values(), *(file for module, file in scripted.items() if module not in with_functions)]
-    joined = folder / _BUFFERIZED_FILE
+    joined = folder / "bufferized.mlir"
     # Each without its first line, which names the pass.
     texts = (file.read_bytes().partition(b"\n")[2] for file in sorted(files, key=_order))
     joined.write_bytes(SEPARATOR.join(texts))

@@ -3,8 +3,6 @@
 It runs under a toolchain's own Python, for harness.ir.child.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -58,7 +56,7 @@ class Cost:
     moved_bytes: int = 0  # What goes to and from memory where every operation reads its operands and writes its results
     unknown: Counter[str] = field(default_factory=Counter)  # Operations whose arithmetic is not known, by name
 
-    def add(self, other: Cost, times: int = 1) -> None:
+    def add(self, other: "Cost", times: int = 1) -> None:
         """Add what another one says, so many times; unknown ones are listed once."""
         self.operations += other.operations * times
         self.integer += other.integer * times
@@ -102,9 +100,6 @@ def is_inside(value: Any, op: Any) -> bool:
     return owner is not None
 
 
-# ------------------------------------------------------------------------------------------------ operations on tensors
-
-
 # What only makes another view of its operand, or says something of it.
 _VIEWS = frozenset(
     (
@@ -133,8 +128,6 @@ def cost_of_tensors(op: Any, sizes: Sizes) -> Cost:
         return Cost()
     if not any(isinstance(value.type, ir.ShapedType) for value in (*op.operands, *op.results)):
         return Cost(unknown=Counter() if name.startswith(("arith.", "math.", "scf.")) else cost_of(op).unknown)
-    if name == "iree_linalg_ext.attention":
-        return _attention(op, sizes)
     if name.startswith("linalg.") and (maps := maps_of(op)):
         return _structured(op, maps, sizes)
     cost = Cost()
@@ -145,10 +138,6 @@ def cost_of_tensors(op: Any, sizes: Sizes) -> Cost:
     if name == "linalg.softmax":  # max, subtract, exp, sum, divide
         elements = sizes.elements(op.operands[0])
         cost.add(Cost(operations=5, transcendental=1), elements)
-    elif name == "tensor.generate":
-        cost.add(cost_of_body(op), sizes.elements(op.results[0]))
-    elif name == "iree_linalg_ext.scatter":
-        cost.add(cost_of_body(op), sizes.elements(op.operands[0]))
     elif name.startswith(("arith.", "math.")):
         cost.add(cost_of(op), sizes.elements(op.results[0]))
     elif name not in _MOVES:
@@ -180,7 +169,6 @@ def is_uniform(value: Any) -> bool:
 
 
 def _structured(op: Any, maps: Sequence[Any], sizes: Sizes) -> Cost:
-    """A linalg operation with a body: its iteration space times its body."""
     operands = list(op.operands)
     ranges = loop_ranges(maps, [sizes.shape(operand) for operand in operands])
     if len(ranges) < maps[0].n_dims:
@@ -207,31 +195,9 @@ def maps_of(op: Any) -> list[Any]:
     return [attribute.value for attribute in get_indexing_maps(op) or ()]
 
 
-def _attention(op: Any, sizes: Sizes) -> Cost:
-    """Two contractions, and between them the scale and a softmax over the keys (max, subtract, exp, sum, divide)."""
-    maps = [attribute.value for attribute in op.attributes["indexing_maps"]]
-    operands = list(op.operands)
-    ranges = loop_ranges(maps, [sizes.shape(operand) for operand in operands])
-    query, key, value = (_loops(affine_map) for affine_map in maps[:3])
-    output = _loops(maps[-1])
-    scores = math.prod(ranges[dim] for dim in (query | key) & (value | output))
-    cost = Cost(
-        operations=2 * math.prod(ranges[dim] for dim in query | key)
-        + 2 * math.prod(ranges[dim] for dim in value | output)
-        + 6 * scores,
-        transcendental=scores,
-    )
-    cost.moved_bytes = sum(_bytes(value, sizes) for value in (*_sources(op), *op.results))
-    return cost
-
-
-def _loops(affine_map: Any) -> set[int]:
-    return {expr.position for expr in affine_map.results if isinstance(expr, ir.AffineDimExpr)}
-
-
 def _sources(op: Any) -> Iterator[Any]:
     """Tensors that an operation reads; of one in destination style, without what it writes to."""
-    read = segments(op)[0] if op.name.startswith(("linalg.", "iree_linalg_ext.")) else list(op.operands)
+    read = segments(op)[0]
     if op.name.startswith(("linalg.", "iree_linalg_ext.")) and len(read) == len(op.operands):
         read = read[: len(read) - len(op.results)]
     return (value for value in read if isinstance(value.type, ir.ShapedType) and not is_uniform(value))
@@ -241,18 +207,12 @@ def _bytes(value: Any, sizes: Sizes) -> int:
     return bytes_of(sizes.elements(value), value.type) if isinstance(value.type, ir.ShapedType) else 0
 
 
-# -------------------------------------------------------------------------------- elements that an indexing map reaches
-
-
 def element_bits(kind: Any) -> int:
     """Bits that IREE takes to store an element: a byte for i1, eight for an index."""
-    if isinstance(kind, ir.IndexType):
-        return 64
     if isinstance(kind, ir.ComplexType):
         return 2 * element_bits(kind.element_type)
-    if isinstance(kind, ir.IntegerType) and kind.width == 1:
-        return 8
-    return int(kind.width)
+    bits = 64 if isinstance(kind, ir.IndexType) else int(kind.width)
+    return 8 if bits == 1 else bits
 
 
 def bytes_of(elements: int, kind: Any) -> int:
@@ -303,24 +263,20 @@ def _dims(expr: Any) -> set[int]:
     return _dims(expr.lhs) | _dims(expr.rhs)
 
 
-# ------------------------------------------------- operations of dispatches that a compiler may tile, for tuning specs
-
-_FUNCTION = "func.func"
 _LOWERING, _PIPELINE = "lowering_config", "translation_info"
 # What somebody before the compiler says of how an operation is lowered: it becomes the lowering configuration.
 _ASKED = "compilation_info"
-_HOLDER = "harness.holder"
 _UNKNOWN = -1
 
 
 def functions(modules: Iterable[Any], _: str) -> list[list[dict[str, Any]]]:
-    """Of each module the functions: name, pipeline, and the operations on tensors with loops, as JSON.
+    """Of each module the functions: name, pipeline, and the operations on tensors with loops, for tuning specs.
 
     Of an operation, `computes` is its text without anything about lowering, and `matcher` has what a plugin asks for;
     both are "" where its body takes values from outside, which a matcher cannot say. Another operation that has a
     lowering configuration is there with its name and that alone.
     """
-    return [[_function(op) for op in nested(module.operation) if op.name == _FUNCTION] for module in modules]
+    return [[_function(op) for op in nested(module.operation) if op.name == "func.func"] for module in modules]
 
 
 def _function(function: Any) -> dict[str, Any]:
@@ -382,7 +338,7 @@ def _said(op: Any, *, without: tuple[str, ...]) -> str:
     """The text of an operation on %arg0, %arg1, ..., without attributes of these names."""
     if not all(is_inside(value, op) for inner in nested(op) for value in inner.operands):
         return ""
-    holder = ir.Operation.create(_HOLDER, regions=1)
+    holder = ir.Operation.create("harness.holder", regions=1)
     block = holder.regions[0].blocks.append(*(operand.type for operand in op.operands))
     with ir.InsertionPoint(block):
         copy = op.clone()

@@ -109,8 +109,6 @@ class _Program:
             return self._call(op)
         if op.name == "scf.for":
             return self._loop(op)
-        if op.name == "scf.if":
-            return self._branch(op)
         if op.name in _RETURNS or (op.results and all(self._constant[result] for result in op.results)):
             return Cost()  # what depends on constants only, the compiler computes
         cost = cost_of_tensors(op, self._sizes)
@@ -148,20 +146,6 @@ class _Program:
             self._sizes.bind(result, operand)
         return cost
 
-    def _branch(self, op: Any) -> Cost:
-        """Of the side that is taken; where that depends on data, of the side with more arithmetic, and a remark."""
-        sides = [(region, self._region(region)) for region in op.regions if list(region)]
-        try:
-            taken = 0 if self._sizes.number(op.operands[0]) else 1
-            region, cost = sides[taken] if taken < len(sides) else (None, Cost())
-        except Unknown:
-            region, cost = max(sides, key=lambda side: side[1].operations)
-            cost.unknown["scf.if on data"] += 1
-        if region is not None:
-            for result, returned in zip(op.results, _returned(region.blocks[0]), strict=True):
-                self._sizes.bind(result, returned)
-        return cost
-
     def _touch(self, value: Any, key: Any = None) -> None:
         """Note that a call reads a tensor from memory: all of it, or what it looks up in it."""
         if not is_uniform(value):
@@ -170,11 +154,11 @@ class _Program:
             self._touched[value if key is None else key] = bytes_of(elements, value.type)
 
     def _is_constant(self, op: Any) -> bool:
-        if op.name in _CONSTANTS:
-            return True
         if op.name == "util.global.load":
             holder = self._symbols.get(str(op.attributes["global"].value))
             return holder is not None and "is_mutable" not in holder.attributes
+        if op.name in _CONSTANTS:
+            return True
         if not op.name.startswith(_PURE) or not op.operands:
             return False
         captured = [operand for inner in nested(op) for operand in inner.operands]

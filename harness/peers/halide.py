@@ -5,8 +5,6 @@ register tile of 4 vectors by 5 columns where there are 32 registers, the reduct
 of that family on this machine, found by a trial when a model is made ready for the first time, and kept.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import time
 from collections.abc import Callable, Sequence
@@ -40,14 +38,14 @@ class Schedule:
     vector: int  # Floats of a vector
     vectors: int  # Vectors of output channels in one register tile (the example's tile_w)
     columns: int  # Columns of the image in one register tile (the example's tile_h)
-    unroll: int = 1  # How often the reduction over input channels is unrolled
+    unroll: int  # How often the reduction over input channels is unrolled
 
     @property
     def name(self) -> str:
         """`tile 4x5, unrolled 2`."""
-        return f"tile {self.vectors}x{self.columns}" + (f", unrolled {self.unroll}" if self.unroll > 1 else "")
+        return f"tile {self.vectors}x{self.columns}, unrolled {self.unroll}"
 
-    def within(self, width: int, channels: int) -> Schedule:
+    def within(self, width: int, channels: int) -> "Schedule":
         """The same with a tile that is no larger than an image."""
         vector = min(self.vector, channels)
         return replace(

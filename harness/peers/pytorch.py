@@ -26,16 +26,9 @@ _CONVERT_LIMITS = process.Limits(seconds=300)
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How PyTorch runs a model.
-
-    Attributes:
-        mode: `compile` is torch.compile, which writes C++; `eager` calls one kernel after the other.
-        freeze: Compile with the weights as constants, so that they are laid out once for the kernels that read them,
-            for models of which that gives what eager gives: freezing fails or gives wrong numbers for some in 2.13.
-    """
+    """How PyTorch runs a model: torch.compile writes C++; eager calls one kernel after the other."""
 
     mode: Literal["compile", "eager"] = "compile"
-    freeze: bool = True
 
 
 def _refuses(model: PeerModel, options: Options) -> str | None:
@@ -64,7 +57,7 @@ def prepare(model: PeerModel, arguments: Sequence[Array], setting: Setting, opti
     os.environ.update(
         TORCHINDUCTOR_CACHE_DIR=str(setting.cache / "inductor"),
         TORCHINDUCTOR_COMPILE_THREADS="1",
-        TORCHINDUCTOR_FREEZING=str(int(options.freeze)),
+        TORCHINDUCTOR_FREEZING="1",
         OMP_WAIT_POLICY="PASSIVE",
     )
     import torch
@@ -74,7 +67,7 @@ def prepare(model: PeerModel, arguments: Sequence[Array], setting: Setting, opti
     module = read_module(onnx_file(model), [value.shape for value in arguments])
     tensors = [torch.from_numpy(np.array(result)) for result in arguments]
     if options.mode == "compile":
-        module = _compiled(module, tensors, freeze=options.freeze)
+        module = _compiled(module, tensors)
     results = [module(*tensors)]
 
     def call() -> None:
@@ -106,13 +99,14 @@ def _several(result: Any) -> Sequence[Any]:
     return result if isinstance(result, (list, tuple)) else [result]
 
 
-def _compiled(eager: Any, tensors: Sequence[Any], *, freeze: bool) -> Any:
-    """The module as torch.compile makes it, with frozen weights where that is right."""
+def _compiled(eager: Any, tensors: Sequence[Any]) -> Any:
+    """The module as torch.compile makes it, with its weights laid out once for the kernels that read them.
+
+    Not for models of which that does not give what eager gives: freezing fails or gives wrong numbers for some in 2.13.
+    """
     import torch
 
     module: Any = torch.compile(eager, dynamic=False)
-    if not freeze:
-        return module
     right = eager(*tensors)
     try:
         frozen = module(*tensors)

@@ -1,6 +1,6 @@
 """Plugins in the order that a variant names them -> what is rewritten, and which flags and files the tools get."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -23,10 +23,6 @@ from harness.plugins.plugin import (
 from harness.toolchain.tools import flag_name, merge_flags
 
 PIPELINE_FLAG = "iree-preprocessing-pass-pipeline"
-TRANSFORM_SPEC_FLAG = "iree-preprocessing-transform-spec-filename"
-PDL_SPEC_FLAG = "iree-preprocessing-pdl-spec-filename"
-TUNING_SPEC_FLAG = "iree-codegen-tuning-spec-path"
-TRANSFORM_LIBRARY_FLAG = "iree-codegen-transform-dialect-library"
 
 _ANCHOR = "builtin.module("
 _LISTS = ("iree-load-plugin", "iree-plugin")
@@ -44,10 +40,13 @@ class _Spec(NamedTuple):
 
 
 _SPECS: Mapping[type[Step], _Spec] = {
-    TransformSpec: _Spec("transform spec", TRANSFORM_SPEC_FLAG, _PASSES + 0.1, f"applies a transform spec{_IN}"),
-    PdlSpec: _Spec("PDL spec", PDL_SPEC_FLAG, _PASSES + 0.2, f"applies a PDL spec{_IN}"),
-    TuningSpec: _Spec("tuning spec", TUNING_SPEC_FLAG, *_LAST),
-    TransformLibrary: _Spec("transform library", TRANSFORM_LIBRARY_FLAG, *_LAST),
+    TransformSpec: _Spec(
+        *("transform spec", "iree-preprocessing-transform-spec-filename", _PASSES + 0.1),
+        f"applies a transform spec{_IN}",
+    ),
+    PdlSpec: _Spec("PDL spec", "iree-preprocessing-pdl-spec-filename", _PASSES + 0.2, f"applies a PDL spec{_IN}"),
+    TuningSpec: _Spec("tuning spec", "iree-codegen-tuning-spec-path", *_LAST),
+    TransformLibrary: _Spec("transform library", "iree-codegen-transform-dialect-library", *_LAST),
 }
 
 
@@ -71,9 +70,6 @@ class Arranged:
     run_flags: tuple[str, ...] = ()  # Flags that it adds to the runtime's
     rewrites: tuple[RewriteCall, ...] = ()  # In the order in which they run, phases never going back
     files: tuple[PluginFile, ...] = ()  # What has to lie in the working folders, under its unique name
-    # Where plugins run passes: each plugin and the pass pipeline up to its end, in order; "" stands for the variant's
-    # own flag, which comes first
-    pipelines: tuple[tuple[str, str], ...] = ()
 
 
 def arrange(chain: Sequence[Applied], compile_flags: Sequence[str], where: str) -> Arranged:
@@ -85,9 +81,11 @@ def arrange(chain: Sequence[Applied], compile_flags: Sequence[str], where: str) 
         added = [flag for flag in _compile_flags(step) if flag_name(flag) != PIPELINE_FLAG]
         lists = [flag for flag in added if flag_name(flag) in _LISTS]
         flags = (*merge_flags(flags, [flag for flag in added if flag not in lists]), *lists)
-    pipelines = _pipelines(steps, compile_flags, where)
+    pipelines = [text for _, step in steps for text in pipelines_of(step)]
     if pipelines:
-        flags = (*flags, f"--{PIPELINE_FLAG}={pipelines[-1][1]}")
+        # The variant's own comes first; of several, iree-compile takes the last.
+        joined = _joined([*_given(compile_flags)[-1:], *pipelines], where)
+        flags = (*flags, f"--{PIPELINE_FLAG}={joined}")
     return Arranged(
         compile_flags=flags,
         run_flags=tuple(flag for _, step in steps for flag in _run_flags(step)),
@@ -103,7 +101,6 @@ def arrange(chain: Sequence[Applied], compile_flags: Sequence[str], where: str) 
             if isinstance(step, Rewrite)
         ),
         files=tuple({file.unique_name: file for applied in chain for file in applied.files}.values()),
-        pipelines=pipelines,
     )
 
 
@@ -114,49 +111,34 @@ def gives(applied: Applied, flag: str) -> bool:
 
 def pipelines_of(step: Step) -> Sequence[str]:
     """The pass pipelines that a step runs."""
-    match step:
-        case PassPipeline():
-            return [step.text]
-        case Flags():
-            return _given(step.compile)
-    return []
+    if isinstance(step, PassPipeline):
+        return [step.text]
+    return _given(step.compile) if isinstance(step, Flags) else []
 
 
 def _given(flags: Sequence[str]) -> list[str]:
     return [flag.partition("=")[2] for flag in flags if flag_name(flag) == PIPELINE_FLAG]
 
 
-def _compile_flags(step: Step) -> Iterator[str]:
+def _compile_flags(step: Step) -> Sequence[str]:
     match step:
         case Flags():
-            yield from step.compile
+            return step.compile
         case TransformSpec() | PdlSpec() | TuningSpec() | TransformLibrary():
             entry = f"@{step.entry}" if isinstance(step, TransformLibrary) and step.entry else ""
-            yield f"--{_SPECS[type(step)].flag}={step.file.unique_name}{entry}"
+            return [f"--{_SPECS[type(step)].flag}={step.file.unique_name}{entry}"]
         case CompilerPlugin():
-            yield f"--iree-load-plugin=./{step.file.unique_name}"
-            yield from (f"--iree-plugin={name}" for name in step.activate)
-            yield from step.flags
+            activated = (f"--iree-plugin={name}" for name in step.activate)
+            return [f"--iree-load-plugin=./{step.file.unique_name}", *activated, *step.flags]
+    return []
 
 
-def _run_flags(step: Step) -> Iterator[str]:
-    if isinstance(step, ExecutablePlugin):
-        yield f"--executable_plugin=./{step.file.unique_name}"  # without a folder, the system's search path is meant
-
-
-def _pipelines(
-    steps: Sequence[tuple[Applied, Step]], compile_flags: Sequence[str], where: str
-) -> tuple[tuple[str, str], ...]:
-    """See Arranged.pipelines."""
-    parts = [(applied.name, text) for applied, step in steps for text in pipelines_of(step)]
-    if not parts:
-        return ()
-    parts = [*(("", text) for text in _given(compile_flags)[-1:]), *parts]
-    return tuple((owner, _joined([text for _, text in parts[:end]], where)) for end, (owner, _) in enumerate(parts, 1))
+def _run_flags(step: Step) -> Sequence[str]:
+    # Without a folder, the system's search path is meant.
+    return [f"--executable_plugin=./{step.file.unique_name}"] if isinstance(step, ExecutablePlugin) else []
 
 
 def _joined(pipelines: Sequence[str], where: str) -> str:
-    """Pass pipelines as one, in order."""
     if len(pipelines) == 1:
         return pipelines[0]
     for text in pipelines:
@@ -187,15 +169,11 @@ def _check(steps: Sequence[tuple[Applied, Step]], where: str) -> None:
         if place := place_of(step):
             if before is not None and place[0] < before[0]:
                 _, did, owner = before
-                raise SuiteError(
-                    f"{where}: {name} {did}, and after that {place[1]}, where the compiler has been already; ask its "
-                    "author to order its steps"
-                    if owner == name
-                    else f"{where}: {name} {place[1]}, and {owner}, named before it, {did}; name {name} first"
-                )
+                advice = f"name {name} first" if owner != name else "ask its author to order its steps"
+                raise SuiteError(f"{where}: {name} {place[1]}, and {owner}, named before it, {did}; {advice}")
             before = (*place, name)
         if spec := _SPECS.get(type(step)):
-            if first := owners.get(spec.noun):
-                both = f"{first} and {name} both bring a" if first != name else f"{name} brings a second"
-                raise SuiteError(f"{where}: {both} {spec.noun}, and iree-compile takes one; keep one of them")
+            if spec.noun in owners:
+                both = f"{owners[spec.noun]} and {name} both bring a {spec.noun}"
+                raise SuiteError(f"{where}: {both}, and iree-compile takes one; keep one of them")
             owners[spec.noun] = name

@@ -27,16 +27,9 @@ class NoOptions:
 
 
 def check_options(kind: type[_T], values: Mapping[str, Any], *, where: str, owner: str, noun: str) -> _T:
-    """Turn a table into the dataclass that describes it.
+    """Turn a table into the dataclass that describes it; errors have `where`, `owner` and `noun`.
 
-    Args:
-        where: The table and key, for error messages: `[models.rdb] params`.
-        owner: Whose values they are: `builder 'mlp'`.
-        noun: What one of them is called: `parameter`.
-
-    Raises:
-        SuiteError: An unknown or missing key, a value of the wrong type or out of range, or a class that is none to
-            check values by.
+    As in `[models.rdb] params`, `builder 'mlp'` and `parameter`.
     """
     adapter = _adapter_of(kind, where, owner, noun)
     names = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
@@ -76,9 +69,6 @@ class Option:
         return _words(self.schema, self.schema.get("$defs", {}))
 
 
-_ABOUT_A_FIELD = ("title", "default")
-
-
 def options_of(kind: type[Any], owner: str) -> tuple[Option, ...]:
     """The options that a dataclass describes, in order."""
     schema = _adapter_of(kind, owner, owner, "option").json_schema()
@@ -86,7 +76,7 @@ def options_of(kind: type[Any], owner: str) -> tuple[Option, ...]:
     for field in dataclasses.fields(kind):
         default = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
         required = default is dataclasses.MISSING
-        own = {key: value for key, value in schema["properties"][field.name].items() if key not in _ABOUT_A_FIELD}
+        own = {key: value for key, value in schema["properties"][field.name].items() if key not in ("title", "default")}
         if "$ref" in str(own):
             own["$defs"] = schema["$defs"]
         shown = None if required else to_jsonable_python(default)

@@ -54,19 +54,11 @@ class Registry(Generic[_T]):
         return _package(next(iter(self._points.select(name=name))).value)
 
     def find(self, name: str, where: str = "") -> _T:
-        """What is registered by that name; only its package is imported.
-
-        Args:
-            where: The table and key that name it, for error messages; "": leave them out.
-
-        Raises:
-            SuiteError: No package registers the name, or several do, or the one that does fails to import or gives
-                something of another kind.
-        """
+        """What is registered by that name; only its package is imported. `where` names it, for error messages."""
         prefix = f"{where}: " if where else ""
         chosen = self._points.select(name=name)
         if not chosen:
-            hint = did_you_mean(name, self.names) or f"; no installed package registers a {self.noun}"
+            hint = did_you_mean(name, self.names)
             advice = "" if hint.endswith("?") else "; install the package that brings it"
             raise SuiteError(f"{prefix}there is no {self.noun} {name!r}{hint}{advice}")
         label = f"{prefix}{self.noun} {name!r}"
@@ -92,14 +84,7 @@ PLUGINS: Registry[Plugin[Any]] = Registry(
 
 
 def apply_plugin(name: str, options: Mapping[str, Any], where: str = "plugins") -> Applied:
-    """A plugin, found by its registered name, with options.
-
-    Args:
-        where: The table and key that name it, for error messages: `[variants.shared] plugins`.
-
-    Raises:
-        SuiteError: There is no such plugin, an option is wrong, or the plugin cannot say what it does with them.
-    """
+    """A plugin, found by its registered name, with options."""
     plugin = PLUGINS.find(name, where)
     label = f"plugin {name!r}"
     if plugin.name != name:
@@ -110,10 +95,9 @@ def apply_plugin(name: str, options: Mapping[str, Any], where: str = "plugins") 
         steps = plugin.steps(checked)
         if not isinstance(steps, tuple) or not all(isinstance(step, Step) for step in steps):
             raise SuiteError("its steps are no tuple of steps; ask its package's author")
-        sources = _sources_sha256(steps)
-        for file in (getattr(step, "file", None) for step in steps):
-            if file is not None:
-                file.unique_name  # noqa: B018 (reads it, so that a missing one is told here)
+        applied = Applied(plugin=plugin, options=values, steps=steps, sources_sha256=_sources_sha256(steps))
+        for file in applied.files:
+            file.unique_name  # noqa: B018 (reads it, so that a missing one is told here)
     except SuiteError as error:
         raise SuiteError(f"{where}: {label}: {error}") from None
     except OSError as error:
@@ -125,7 +109,7 @@ def apply_plugin(name: str, options: Mapping[str, Any], where: str = "plugins") 
             f"{where}: {label} refuses these options ({type(error).__name__}: {_one_line(error)})"
             f"{where_raised(error, PLUGINS.package_of(name))}; change them or repair it"
         ) from error
-    return Applied(plugin=plugin, options=values, steps=steps, sources_sha256=sources)
+    return applied
 
 
 def _sources_sha256(steps: tuple[Step, ...]) -> str:
@@ -146,19 +130,16 @@ def _sources_sha256(steps: tuple[Step, ...]) -> str:
 
 def _sources_of(function: str) -> Iterator[Path]:
     """The Python files that a rewrite may be made of: its module, or all of the package that it lies in."""
-    module, colon, name = function.partition(":")
+    module, _, name = function.partition(":")
     parts = module.split(".")
-    reason = ""
     try:
-        spec = importlib.util.find_spec(module) if colon and name else None
-        root = importlib.util.find_spec(".".join(parts[: 2 if parts[0] == "harness" else 1])) if spec else None
+        spec = importlib.util.find_spec(module) if name else None
+        root = importlib.util.find_spec(".".join(parts[: 2 if parts[0] == "harness" else 1]))
+        if spec is None or spec.origin is None or not spec.has_location or root is None:
+            raise ImportError("it is in no file")
     except Exception as error:  # of a name that is none, or of a package around the module
-        spec = root = None
-        reason = f" ({type(error).__name__}: {_one_line(error)})"
-    if spec is None or spec.origin is None or not spec.has_location or root is None:
-        raise SuiteError(
-            f"its rewrite {function!r} names no function of an installed package, as in 'package.module:name'{reason}"
-        )
+        what = f"its rewrite {function!r} names no function of an installed package, as in 'package.module:name'"
+        raise SuiteError(f"{what} ({type(error).__name__}: {_one_line(error)})") from None
     yield Path(spec.origin)
     for folder in root.submodule_search_locations or ():
         yield from Path(folder).rglob("*.py")

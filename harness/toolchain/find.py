@@ -63,11 +63,7 @@ class Environment:
 
 
 def environment_folder(root: Path, release: str) -> Path:
-    """Where a release's environment lies, complete or not there at all.
-
-    The name holds the release of Python, since a worker drives its calls through Python and two toolchains under
-    different Pythons would differ by that too. It holds the system, for caches that several machines share.
-    """
+    """Where a release's environment lies, by the Python that drives its workers and the system."""
     major, minor = sys.version_info[:2]
     return root / f"{_PREFIX}{release}-python{major}.{minor}-{sysconfig.get_platform()}"
 

@@ -4,7 +4,6 @@ import re
 import shlex
 import shutil
 import sys
-import sysconfig
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -30,37 +29,26 @@ NEWEST = "newest"
 RANGE = ".."
 
 DISK_FULL = re.compile(r"No space left on device|os error 28\b|Errno 28\b|not enough space on the disk|quota exceeded")
-# What pip prints, and what that means and asks for, the first that fits.
-_TROUBLES = {
-    re.compile(r"No module named '?pip"): "this Python has no pip; install it",
-    DISK_FULL: "the disk of the cache or of the temporary folder is full; set HARNESS_CACHE or TMPDIR to another disk",
-    re.compile(
-        r"Could not fetch URL \S+ (?:connection error|There was a problem)|connection broken by|tim(?:ed|e) ?out"
-        r"|name resolution|Name or service not known|ProxyError|SSLError",
-        re.IGNORECASE,
-    ): "the package index cannot be reached; connect to it once",
-    re.compile(
-        "from versions: none|No matching distribution"
-    ): "no package index that is configured here has it; check pip's settings",
-}
+_UNREACHABLE = re.compile(
+    r"Could not fetch URL \S+ (?:connection error|There was a problem)|connection broken by|tim(?:ed|e) ?out"
+    r"|name resolution|Name or service not known|ProxyError|SSLError",
+    re.IGNORECASE,
+)
 _LIMITS = Limits(seconds=120)
 _AVAILABLE = re.compile(r"^Available versions: (?P<versions>.+)$", re.MULTILINE)
 
 
 def trouble_in(printed: str) -> str | None:
     """What is wrong by what pip printed, and what to do, as a phrase; None where it is something else."""
-    return next((phrase for pattern, phrase in _TROUBLES.items() if pattern.search(printed)), None)
-
-
-# --- what a user writes ---
+    if DISK_FULL.search(printed):
+        return "the disk of the cache or of the temporary folder is full; set HARNESS_CACHE or TMPDIR to another disk"
+    if _UNREACHABLE.search(printed):
+        return "the package index cannot be reached; connect to it once"
+    return None
 
 
 def releases_named(texts: Sequence[str], on_install: Callable[[str], None], *, pre: bool = False) -> tuple[str, ...]:
-    """The releases that a user means, each once, in the order given; a range is all that the index has of it.
-
-    `texts` are `3.12.0`, `3.12`, `iree==3.12.0`, `newest`, `3.0.0..3.13.0` or `3.0.0..newest`; `on_install` gets a
-    sentence for those that the index says.
-    """
+    """The releases of `3.12`, `iree==3.12.0`, `newest`, `3.0.0..3.13.0` or `3.0.0..newest`, each once, in order."""
     found: list[str] = []
     for text in texts:
         first, is_range, last = text.strip().removeprefix("iree==").partition(RANGE)
@@ -105,9 +93,6 @@ def written(version: Version) -> str:
     return f"{numbers}{'.0' * (3 - len(version.release))}{str(version)[len(numbers) :]}"
 
 
-# --- what the index has ---
-
-
 def newest_release(option: str = "--toolchain") -> str:
     """The newest release that both halves of the pair have, as pip's own settings see it."""
     return str(max(_pairs(f"{option} {NEWEST}", "give a version")))
@@ -147,8 +132,6 @@ def _versions(package: str, what: str, instead: str, pre: bool) -> set[Version]:
     return versions
 
 
-# --- an environment ---
-
 _HAS = re.compile(r"Could not find a version that satisfies .*\(from versions: (?!none)(?P<releases>[^)]+)\)")
 _SHOWN_RELEASES = 5
 
@@ -170,20 +153,13 @@ def _packages(release: str) -> tuple[str, ...]:
 
 def why_it_failed(release: str, printed: str, how_it_ended: str) -> str:
     """One sentence about an installation that failed."""
-    disk_full, listed = DISK_FULL.search(printed), _HAS.search(printed)
-    # Files of another Python or system are passed over also beside the one that is taken.
-    passed_over = rf"(?:wheel's tags|different Python)[^\n]*iree_base_(?:compiler|runtime)-{re.escape(release)}-"
-    if not disk_full and re.search(rf"(?s:{passed_over}.*Could not find a version)", printed):
-        here = f"Python {sys.version_info[0]}.{sys.version_info[1]} on {sysconfig.get_platform()}"
-        other = "give another release, or run the harness under a Python that it is for"
-        return f"IREE {release} has no packages for {here}; {other}"
-    if not disk_full and listed is not None:
-        releases = ", ".join(listed["releases"].split(", ")[-_SHOWN_RELEASES:])
-        return f"the package index has no IREE {release}; give a release that it has, such as {releases}"
     if trouble := trouble_in(printed):
-        return f"IREE {release}{' (about 700 MB)' if disk_full else ''} is not in the cache, and {trouble}"
-    if re.search(r"ensurepip|No module named '?venv", printed):
-        return "this Python cannot make environments; install its venv package (Debian's python3-venv)"
+        return f"IREE {release} (about 700 MB) is not in the cache, and {trouble}"
+    if listed := _HAS.search(printed):
+        releases = ", ".join(listed["releases"].split(", ")[-_SHOWN_RELEASES:])
+        return (
+            f"the package index has no IREE {release} for this Python; give a release that it has, such as {releases}"
+        )
     by_hand = f"pip install {shlex.join(_packages(release))}"
     return f"IREE {release} cannot be installed (pip {how_it_ended}); see what `{by_hand}` says"
 

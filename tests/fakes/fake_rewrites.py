@@ -4,13 +4,9 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
 
 import iree.compiler
-import numpy as np
 from iree.compiler import ir
-
-NO_FUNCTION = 3
 
 
 def _ops(module: ir.Module, name: str) -> list[ir.Operation]:
@@ -64,16 +60,8 @@ def returns_none(module: ir.Module) -> None:
     times(module)
 
 
-def returns_true(module: ir.Module) -> bool:
-    return True
-
-
 def returns_negative(module: ir.Module) -> int:
     return -1
-
-
-def returns_numpys_integer(module: ir.Module) -> Any:
-    return np.int64(times(module))
 
 
 def renames_the_entry(module: ir.Module) -> int:

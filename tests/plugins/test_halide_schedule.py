@@ -48,29 +48,6 @@ def test_each_stage_computes_the_same(
     np.testing.assert_allclose(result, run(named, image), atol=1e-5)
 
 
-@pytest.fixture(scope="module")
-def lowered(tmp_path_factory: pytest.TempPathFactory) -> dict[Step, str]:
-    """The dispatch in the LLVM dialect after each stage."""
-    folder = tmp_path_factory.mktemp("lowered")
-    text = text_of("generic", batch=2, height=3, width=10, channels_in=3, channels_out=16)
-    return {
-        step: iree_compile(text, "--compile-to=executable-targets", *flags_of(folder, step=step)).decode()
-        for step in STEPS
-    }
-
-
-def test_what_is_left_in_the_code_after_each_stage(lowered: dict[Step, str]) -> None:
-    one, tile = f"vector<{LANES}xf32>", f"vector<{VECTORS * LANES}xf32>"  # which LLVM splits
-    products = {"tile": ["f32"], "vectorize": [one], "vectors": [tile] * COLUMNS}
-    products |= dict.fromkeys(("unroll-early", "unroll-late"), [one] * VECTORS * COLUMNS)
-    assert {step: re.findall(r"llvm\.fmul .* : (\S+)", text) for step, text in lowered.items()} == products
-    loops = {step: text.count("llvm.cond_br") for step, text in lowered.items()}
-    assert loops["vectorize"] - loops["unroll-late"] == 6  # columns and vectors of bias, convolution and ReLU
-    assert loops["unroll-early"] == loops["unroll-late"]
-    # The tile and the row, which the stages before copy to the stack first: bufferization does not see through loops.
-    assert loops["unroll-late"] - loops["vectors"] == 6
-
-
 def test_other_programs_are_left_alone(tmp_path: Path) -> None:
     text = program("main x:8x16 y:16x8\ne = empty 8x8\nz = fill zero e\np = matmul x y z\nreturn p")
     assert iree_compile(text, *flags_of(tmp_path)) == iree_compile(text)

@@ -58,30 +58,13 @@ def refusal(kind: type[Any] = Options, **values: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    ("values", "meaning"),
-    [
-        ({}, {}),
-        ({"tiles": [1, 2, 3]}, {"tiles": (1, 2, 3)}),
-        ({"order": "columns"}, {"order": Order.COLUMNS}),
-        ({"since": datetime.date(2026, 11, 21)}, {"since": datetime.date(2026, 11, 21)}),
-    ],
-)
-def test_values_as_toml_writes_them(values: dict[str, Any], meaning: dict[str, Any]) -> None:
-    assert checked(width=8, **values) == Options(width=8, **meaning)
-
-
-@pytest.mark.parametrize(
     ("values", "sentence"),
     [
         ({"widht": 4}, ".widht is not an option of plugin 'tile'; did you mean \"width\"?"),
         ({"width": 0}, ".width: input should be greater than or equal to 1, not '0'"),
-        ({"width": "8"}, ".width: input should be a valid integer, not '8'"),
         ({"width": True}, ".width: input should be a valid integer, not 'True'"),
-        ({"deep": 1}, ".deep: input should be a valid boolean, not '1'"),
         ({"scale": math.nan}, ".scale: input should be a finite number, not 'nan'"),
-        ({"order": "none"}, ".order: input should be 'rows' or 'columns', not 'none'"),
         ({"tiles": [4, 0]}, ".tiles[1]: input should be greater than or equal to 1, not '0'"),
-        ({"limits": {"a": 1.5}}, ".limits.a: input should be a valid integer, not '1.5'"),
         ({"side": LONG}, f".side: input should be 'left' or 'right', not {LONG[:60]!r}"),
         ({"name": "odd"}, ": width is 8, and name is 'odd'; change one of them"),
     ],
@@ -108,7 +91,7 @@ def test_a_class_that_cannot_be_checked_by_is_its_authors_to_mend(kind: type) ->
     assert refusal(kind).endswith("); ask its package's author")
 
 
-def test_as_json_they_identify_a_case_and_go_to_another_process() -> None:
+def test_values_are_as_toml_writes_them_and_as_json_identify_a_case() -> None:
     given: dict[str, Any] = {
         "width": 8,
         "order": "columns",
@@ -117,7 +100,9 @@ def test_as_json_they_identify_a_case_and_go_to_another_process() -> None:
         "since": datetime.date(2026, 11, 21),
     }
     defaults = {"scale": 1.0, "deep": False, "name": "x", "side": "left", "cache": None}
-    assert as_json(checked(**given)) == {**given, **defaults, "since": "2026-11-21"}
+    options = checked(**given)
+    assert (options.tiles, options.order, options.since) == ((1, 2), Order.COLUMNS, datetime.date(2026, 11, 21))
+    assert as_json(options) == {**given, **defaults, "since": "2026-11-21"}
 
 
 def test_what_is_no_json_is_refused() -> None:

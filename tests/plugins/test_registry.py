@@ -35,13 +35,6 @@ NO_PLUGIN = "is not a harness.plugins.Plugin; ask its package's author"
 BROKEN = "repair or remove the package that registers it"
 
 
-def test_a_registered_plugin_is_loaded_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    points = (("share-concat", SHARE), ("broken", "no_such_package:BROKEN"), ("share-concat", SHARE))
-    register(monkeypatch, PLUGINS.group, *points)
-    assert PLUGINS.names == ("broken", "share-concat"), "which imports nothing"
-    assert PLUGINS.find("share-concat") is SHARE, "a package that is installed twice is one"
-
-
 @pytest.mark.parametrize(
     ("name", "points", "sentence"),
     [
@@ -60,11 +53,6 @@ def test_a_registered_plugin_is_loaded_by_its_name(monkeypatch: pytest.MonkeyPat
             "tile",
             [("tile", "no_such_package:TILE")],
             f"plugin 'tile': no_such_package:TILE cannot be loaded (No module named 'no_such_package'); {BROKEN}",
-        ),
-        (
-            "tile",
-            [TILE],
-            f"plugin 'tile': a_package:TILE cannot be loaded (module 'a_package' has no attribute 'TILE'); {BROKEN}",
         ),
         ("tile", [("tile", lambda: SHARE)], f"plugin 'tile': a_package:TILE {NO_PLUGIN}"),
     ],
@@ -97,8 +85,6 @@ def test_an_exception_of_a_package_has_its_file_and_line(
         apply_plugin("own", {})
     sys.modules.pop(f"{PACKAGE}.own", None)
 
-
-# --------------------------------------------------------------------------------------------------------- with options
 
 WHERE = "s.toml: [variants.wide] plugins"
 MATMUL = {"op": "linalg.matmul", "pipeline": "DoubleTilingExpert"}
@@ -142,15 +128,6 @@ def applied_refusal(name: str, **options: Any) -> str:
     return message.removeprefix(f"{WHERE}: ")
 
 
-def test_steps_are_made_of_the_options_and_options_are_json(installed: Install) -> None:
-    installed(tiling(lambda options: (Flags(compile=(f"--width={options.width}",)),)))
-    applied = apply_plugin("tile", {"width": 16, "sizes": [1, 2]}, WHERE)
-    assert applied.steps == (Flags(compile=("--width=16",)),)
-    assert applied.options == {"width": 16, "sizes": [1, 2]}
-    assert apply_plugin("tile", {}, WHERE).options == {"width": 8, "sizes": [4, 4]}
-    assert applied.sources_sha256 == ""
-
-
 GONE = PluginFile(name="kernel.so", path=Path("/gone/kernel.so"))
 NO_FUNCTION = "its rewrite {!r} names no function of an installed package, as in 'package.module:name'"
 
@@ -176,7 +153,7 @@ NO_FUNCTION = "its rewrite {!r} names no function of an installed package, as in
             ": its rewrite stands at phase 'inputs', where none can; did you mean \"input\"?",
         ),
         *(
-            (rewriting(function), f": {NO_FUNCTION.format(function)}")
+            (rewriting(function), f": {NO_FUNCTION.format(function)} (ImportError: it is in no file)")
             for function in ("no_such_package:fold", f"{PACKAGE}.rewrites", "sys:exit")
         ),
     ],
@@ -217,19 +194,6 @@ def test_a_plugin_is_registered_by_its_own_name(monkeypatch: pytest.MonkeyPatch)
     """Cases are identified by it, and reports name it."""
     register(monkeypatch, PLUGINS.group, ("unfold", a_plugin("fold")))
     assert applied_refusal("unfold") == "plugin 'unfold' calls itself 'fold'; ask its package's author"
-
-
-@pytest.mark.parametrize(
-    ("code", "reason"),
-    [
-        ("raise RuntimeError('no\\nluck')", "RuntimeError: no luck"),
-        ("def", "SyntaxError: invalid syntax (__init__.py, line 1)"),
-    ],
-)
-def test_a_package_that_fails_to_import(installed: Install, package: Path, code: str, reason: str) -> None:
-    (package / "__init__.py").write_text(code)
-    installed(rewriting(f"{PACKAGE}.rewrites:fold"))
-    assert applied_refusal("tile").endswith(f"as in 'package.module:name' ({reason})")
 
 
 def test_editing_a_source_of_the_rewrites_package_gives_another_hash(installed: Install, package: Path) -> None:

@@ -22,23 +22,6 @@ from tests.toolchain.conftest import ScriptTool
 LIMITS = Limits(seconds=60)
 
 
-@pytest.mark.vulkan
-def test_a_vulkan_device_has_a_name_and_versions(real_toolchain: Toolchain) -> None:
-    found = probe_driver(real_toolchain, "vulkan", limits=LIMITS)
-    assert found.reason is found.advice is None
-    device = found.devices[0]
-    assert device.uri.startswith("vulkan://GPU-")
-    assert device.name and device.driver_version
-    assert device.api.startswith("Vulkan 1.")
-    assert device.is_software is (device.kind == "cpu")
-
-
-def test_a_driver_that_the_runtime_does_not_have(real_toolchain: Toolchain) -> None:
-    found = probe_driver(real_toolchain, "abacus", limits=LIMITS)
-    assert found.reason == "this IREE was built without its abacus driver"
-    assert found.detail == "NOT_FOUND: no driver 'abacus' registered"
-
-
 # What follows the source position in what iree-run-module prints elsewhere.
 NO_LOADER = "NOT_FOUND; Vulkan loader library not found; ensure it is installed:\n  Tried: libvulkan.so.1\n"
 NO_DRIVER = "UNAVAILABLE; [vkCreateInstance] VK_ERROR_INCOMPATIBLE_DRIVER"
@@ -56,7 +39,6 @@ NO_HIP = "UNAVAILABLE; HIP runtime library not available"
         ("cuda", NO_CUDA, "install the NVIDIA driver", f"UNAVAILABLE: {LIBCUDA}"),
         ("cuda", NO_GPU, "check that nvidia-smi lists a GPU", NO_GPU.replace(";", ":")),
         ("hip", NO_HIP, "install AMD's ROCm runtime", NO_HIP.replace(";", ":")),
-        ("hip", "no status line", "check that rocminfo lists a GPU here", ""),
         ("metal", "", "run iree-run-module --list_devices=metal and see what it says", ""),
     ],
 )
@@ -147,8 +129,6 @@ esac"""
     )
 
 
-# --- Software vulkan drivers by name ---
-
 LAVAPIPE, SWIFTSHADER = VULKAN_DRIVERS["lavapipe"], VULKAN_DRIVERS["swiftshader"]
 
 
@@ -181,23 +161,16 @@ def test_a_manifest_is_found_by_its_drivers_name_and_this_machines_architecture(
 
 
 def test_what_the_users_own_variable_names_comes_first_and_all_loaders_are_shown_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    real_toolchain: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     system, own = (written(tmp_path / name, "vk_swiftshader_icd.json") for name in ("system", "own"))
     manifest = own / "vk_swiftshader_icd.json"
     monkeypatch.setenv("VK_DRIVER_FILES", f"/gone/intel_icd.json:{manifest}")
     assert find_manifest(SWIFTSHADER, [system]) == manifest
-    assert find_manifest(LAVAPIPE, [system]) is None
     assert environment_for(SWIFTSHADER) == {"VK_DRIVER_FILES": str(manifest), "VK_ICD_FILENAMES": str(manifest)}
-
-
-def test_a_driver_that_is_not_here_is_told_with_the_way_to_get_it(
-    real_toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setattr("harness.toolchain.devices.find_manifest", lambda _: None)
     found = probe_vulkan_driver(real_toolchain, SWIFTSHADER, limits=LIMITS)
-    assert (found.devices, found.reason) == ((), "the Vulkan driver SwiftShader is not here")
-    assert found.advice == SWIFTSHADER.install
+    assert (found.reason, found.advice) == ("the Vulkan driver SwiftShader is not here", SWIFTSHADER.install)
 
 
 @pytest.mark.vulkan
@@ -209,3 +182,4 @@ def test_only_the_drivers_own_devices_are_seen(real_toolchain: Toolchain, name: 
     found = probe_vulkan_driver(real_toolchain, driver, limits=LIMITS)
     assert found.reason is None
     assert all(word in device.name and device.is_software for device in found.devices)
+    assert all(device.api.startswith("Vulkan 1.") for device in found.devices)

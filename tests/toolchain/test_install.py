@@ -28,9 +28,6 @@ def refusal(call: Callable[..., object], *arguments: Any, **options: Any) -> str
     return str(caught.value)
 
 
-# --- What a user may write ---
-
-
 def test_a_release() -> None:
     texts = ("3.12.0", "3", " iree==3.12 ", "v3.12.0.1", "3.14-rc1")
     assert [parse_release(text) for text in texts] == ["3.12.0", "3.0.0", "3.12.0", "3.12.0.1", "3.14.0rc1"]
@@ -66,7 +63,6 @@ def test_releases_are_those_of_which_an_index_has_both_halves(index: Path, monke
 @pytest.mark.parametrize(
     ("printed", "sentence"),
     [
-        ("No module named pip", "this Python has no pip; install it, or name each of them"),
         (
             "Could not fetch URL https://x/: connection error: no route",
             "the package index cannot be reached; connect to it once, or name",
@@ -95,8 +91,6 @@ def test_the_order_is_the_users_and_each_comes_once(
     refusal(get_toolchains, ("3.3.0", "latest"), root=tmp_path)
     assert asked == ["3.2.0", "3.1.0"], "a wrong one is refused before another is installed"
 
-
-# --- Environments ---
 
 # What pip does, in a tenth of a second, once the file is there that a test names.
 _UNPACK = """
@@ -166,7 +160,7 @@ def test_a_pair_is_installed_once_and_overlooks_what_the_user_has_elsewhere(quic
     assert Path(finished.stdout.strip()).is_relative_to(quick.folder)
 
 
-@pytest.mark.parametrize("missing", ["python", "iree-compile", "iree_base_runtime-9.8.0.dist-info/METADATA", ""])
+@pytest.mark.parametrize("missing", ["python", "iree-compile", ""])
 def test_one_with_a_part_amiss_is_made_anew(missing: str, quick: Installer) -> None:
     first = quick.get()
     if missing:
@@ -231,20 +225,17 @@ def test_pip_installs_it_once_and_says_what_it_has(index: Path, monkeypatch: pyt
     first = installer.get()
     assert first.version == RELEASE
     assert refusal(install_toolchain, "9.9.0", root=installer.root, on_install=installer.said.append) == (
-        "the package index has no IREE 9.9.0; give a release that it has, such as 9.8.0"
+        "the package index has no IREE 9.9.0 for this Python; give a release that it has, such as 9.8.0"
     )
     assert installer.left() == [installer.folder.name]
     monkeypatch.setenv("PIP_FIND_LINKS", "")
     assert installer.get() == first
 
 
-# --- Why it cannot be had ---
-
-PIP_HAS = "ERROR: Could not find a version that satisfies the requirement iree-base-compiler (from versions: %s)\n"
-OTHERS, NONE = PIP_HAS % "2.9.0, 3.8.0, 3.9.0, 3.10.0, 3.11.0, 3.13.0", PIP_HAS % "none"
-WHEEL = "https://index.invalid/iree_base_compiler-3.12.0-cp310-cp310-manylinux_2_28_x86_64.whl"
-OTHER_TAGS = f"  Skipping link: none of the wheel's tags (cp310-cp310) are compatible: {WHEEL} (from https://x/)\n"
-OTHER_PYTHON = f"  Link requires a different Python (3.9.2 not in: '>=3.10'): {WHEEL} (from https://index.invalid/)\n"
+OTHERS = (
+    "ERROR: Could not find a version that satisfies the requirement iree-base-compiler "
+    "(from versions: 2.9.0, 3.8.0, 3.9.0, 3.10.0, 3.11.0, 3.13.0)\n"
+)
 UNREACHABLE = "Could not fetch URL https://index.invalid/iree-base-compiler/: connection error: HTTPSConnection\n"
 PAGE_IS_MISSING = "Could not fetch URL https://index.invalid/simple/x/: 404 Client Error: Not Found - skipping\n"
 FULL = "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device\n"
@@ -253,21 +244,10 @@ FULL = "ERROR: Could not install packages due to an OSError: [Errno 28] No space
 @pytest.mark.parametrize(
     ("printed", "sentence"),
     [
-        (
-            UNREACHABLE + NONE,
-            "IREE 3.12.0 is not in the cache, and the package index cannot be reached; connect to it once",
-        ),
+        (UNREACHABLE, "is not in the cache, and the package index cannot be reached; connect to it once"),
         (PAGE_IS_MISSING + OTHERS, "such as 3.8.0, 3.9.0, 3.10.0, 3.11.0, 3.13.0"),
-        (OTHER_TAGS + OTHERS, "IREE 3.12.0 has no packages for "),
-        (OTHER_PYTHON + NONE, "; give another release, or run the harness under a Python"),
-        # Files of another system beside the one that was taken say nothing.
-        (
-            OTHER_TAGS + FULL,
-            "IREE 3.12.0 (about 700 MB) is not in the cache, and the disk of the cache or of the temporary",
-        ),
-        (OTHER_TAGS + "ERROR: hashes do not match\n", "exited with status 1); see what `pip install "),
-        (NONE, "and no package index that is configured here has it; check pip's settings"),
-        ("The virtual environment was not created since ensurepip is not available.\n", "install its venv package"),
+        (FULL, "IREE 3.12.0 (about 700 MB) is not in the cache, and the disk of the cache or of the temporary"),
+        ("ERROR: hashes do not match\n", "exited with status 1); see what `pip install "),
     ],
 )
 def test_why_an_installation_failed(printed: str, sentence: str) -> None:

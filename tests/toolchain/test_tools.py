@@ -4,14 +4,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from harness import process
 from harness.errors import ToolchainError
-from harness.machine.identity import machine_class, processor_identity
+from harness.machine.identity import processor_identity
 from harness.toolchain import Toolchain, compiler_flags, runtime_flags
-from harness.toolchain.host_cpu import TargetCpu, environment_here, host_target_cpu, target_cpu_in, without_host
+from harness.toolchain.host_cpu import TargetCpu, environment_here, host_target_cpu, without_host
 from harness.toolchain.tools import error_lines, excerpt, merge_flags, status_text, tail, warning_lines
 from tests.fakes.fake_toolchain import calls, make_fake_toolchain
 from tests.toolchain.conftest import ScriptTool
@@ -82,17 +80,7 @@ bogus
 ERROR: mismatched parenthesis in pass pipeline `builtin.module(bogus)`
 """
 
-GENERIC_CPU = """\
-model.mlir:5:8: warning: while creating CPU target:\x20
-Defaulting to targeting a generic CPU for the target architecture will result in poor performance.
-
-This can be done in two ways:
-  %c = linalg.matmul ins(%a, %b : tensor<4x8xf32>, tensor<8x4xf32>)
-       ^
-model.mlir:1:1: note: called from
-func.func @main(%a: tensor<4x8xf32>, %b: tensor<8x4xf32>) -> (tensor<4x4xf32>, tensor<4xi32>, f32) {
-^
-"""
+GENERIC_CPU = "model.mlir:5:8: warning: while creating CPU target:\x20\nDefaulting to a generic CPU\n\nThis can be\n"
 
 
 @pytest.mark.parametrize(
@@ -106,10 +94,7 @@ func.func @main(%a: tensor<4x8xf32>, %b: tensor<8x4xf32>) -> (tensor<4x4xf32>, t
         (
             GENERIC_CPU,
             (),
-            (
-                "while creating CPU target: Defaulting to targeting a generic CPU for the target architecture will "
-                "result in poor performance.",
-            ),
+            ("while creating CPU target: Defaulting to a generic CPU",),
         ),
         ("a.mlir:1:1: warning: cut short:", (), ("cut short",)),
         ("a.mlir:1:1: warning: slow\nb.mlir:2:2: warning: slow\nWARNING: odd\n", (), ("slow", "odd")),
@@ -139,14 +124,6 @@ def test_errors_and_warnings_of_the_compiler(printed: str, errors: tuple[str, ..
 )
 def test_the_reason_of_a_runtime_tool_is_its_status(printed: str, reason: str) -> None:
     assert status_text(printed) == reason
-
-
-@given(st.text())
-def test_an_excerpt_is_short_and_can_be_read(text: str) -> None:
-    kept = excerpt(text, lines=3, characters=50)
-    assert len(kept) <= 50
-    assert len(kept.splitlines()) <= 3
-    assert not set(kept) & {"\x00", "\x1b", "\ufffd"}
 
 
 @pytest.mark.parametrize(
@@ -188,12 +165,6 @@ def test_host_is_written_out_and_other_flags_stay() -> None:
     assert without_host(generic, _EPYC) == generic
 
 
-def test_the_target_is_read_out_of_ir() -> None:
-    target = '#t = #hal.executable.target<"llvm-cpu", "elf", {cpu = "znver3", cpu_features = "+avx2,-avx512f", x = 1}>'
-    assert target_cpu_in(target) == _EPYC
-    assert target_cpu_in("module {}") is None
-
-
 def test_a_compiler_that_does_not_say_is_named_and_asked_again(tmp_path: Path) -> None:
     silent = make_fake_toolchain(tmp_path, always={"iree-compile": ["--fake-stderr=no such flag", "--fake-exit=1"]})
     for _ in range(2):
@@ -205,15 +176,9 @@ def test_a_compiler_that_does_not_say_is_named_and_asked_again(tmp_path: Path) -
 
 
 def test_the_compiler_is_asked_once(real_toolchain: Toolchain, tmp_path: Path) -> None:
-    cpu = host_target_cpu(real_toolchain, "this CPU")
-    assert cpu.name not in ("", "host", "generic")
+    here = environment_here()
+    cpu = host_target_cpu(real_toolchain, processor_identity(here))
+    assert cpu.name == here["cpu"]["llvm"] not in ("", "host", "generic")
     assert cpu.features.startswith(("+", "-"))
     gone = replace(real_toolchain, compiler_tools=tmp_path / "gone")
-    assert host_target_cpu(gone, "this CPU") == cpu
-
-
-def test_this_machines_class_has_the_compilers_name_for_its_processor(real_toolchain: Toolchain) -> None:
-    here = environment_here()
-    name = host_target_cpu(real_toolchain, processor_identity(here)).name
-    assert here["cpu"]["llvm"] == name
-    assert f"{name}, " in machine_class(here)
+    assert host_target_cpu(gone, processor_identity(here)) == cpu
