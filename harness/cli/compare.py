@@ -28,8 +28,7 @@ from harness.stages.options import ExplainOptions, RunOptions
 from harness.stages.run import run_suite
 from harness.stages.session import going_on, policy_of
 from harness.store.folders import find_folder
-from harness.store.journal import require_writable
-from harness.store.run_directory import load_run
+from harness.store.run_directory import load_run, require_writable
 from harness.store.work_directory import ExplanationDirectory
 from harness.toolchain.host_cpu import environment_here
 

@@ -5,7 +5,6 @@ one takes away. Git runs no hook for it. What else happens in a tree is what the
 """
 
 import os
-import posixpath
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -28,7 +27,6 @@ _SETTINGS = (
     *("-c", "log.showSignature=false"),
 )
 _ENVIRONMENT = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
-_SUBMODULE = "160000 "
 _WHOLE_HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
@@ -62,9 +60,9 @@ def find_commit(name: str) -> Commit | None:
 
 def require_commit(name: str) -> Commit:
     """The commit that git knows by this name."""
-    if (commit := find_commit(name)) is not None:
-        return commit
-    raise UsageError(f"{shown(name)}: {how_to_have(name)}")
+    if (commit := find_commit(name)) is None:
+        raise UsageError(f"{shown(name)}: {how_to_have(name)}")
+    return commit
 
 
 def how_to_have(name: str) -> str:
@@ -104,15 +102,6 @@ def is_changed(commit: Commit) -> bool:
     return head.strip() == commit.sha and bool(changes.strip())
 
 
-def empty_submodules(commit: Commit, suite: str, message: str) -> str:
-    """What to add to a message about a tree: that a path in it leads into a submodule, which is empty there; or ""."""
-    entries = (_said("ls-tree", "-r", "-z", commit.sha, folder=commit.root) or "").split("\0")
-    for path in (entry.partition("\t")[2] for entry in entries if entry.startswith(_SUBMODULE)):
-        if any(f"{way}/" in message for way in (path, posixpath.relpath(path, posixpath.dirname(suite) or "."))):
-            return f"; {path} is a submodule, which is empty in the tree of a commit: compare runs of two checkouts"
-    return ""
-
-
 @contextmanager
 def tree_of(commit: Commit) -> Iterator[Path]:
     """The commit's tree in a folder of its own, which is removed at the end."""
@@ -121,11 +110,12 @@ def tree_of(commit: Commit) -> Iterator[Path]:
         try:
             parent.mkdir(parents=True, exist_ok=True)
             sweep(parent)
-            _forget_swept(commit.root, parent)
-            tree = folders.enter_context(scratch_folder(parent)) / commit.short
+            folder = folders.enter_context(scratch_folder(parent))
         except OSError as error:
             sentence = f"{parent}: cannot be written ({error.strerror}); make room or set HARNESS_CACHE"
             raise UsageError(sentence) from None
+        _forget_swept(commit.root, parent)
+        tree = folder / commit.short
         try:
             added = _git("worktree", "add", "--quiet", "--force", "--detach", str(tree), commit.sha, folder=commit.root)
             if added is None or not added.ok:

@@ -7,7 +7,6 @@ comparison = conclude(plan, rows, ...)          # known and counted rows too, ga
 A run's report is `plan_run(side)`, what was recorded, and `conclude`: its variants against their baseline.
 """
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +17,6 @@ from harness.cache import cache_root
 from harness.compare.judge import Judged, Timings, judge_recorded, rules_of
 from harness.compare.options import CompareOptions
 from harness.compare.pairs import (
-    ANOTHER_MODEL,
     DecidedRow,
     OutputsOfPair,
     Pair,
@@ -48,7 +46,7 @@ from harness.machine.identity import Environment
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
 from harness.records.case import Gate
 from harness.records.comparison import Comparison, Row, SideFacts, Verdict
-from harness.records.run import Build, HostRecord
+from harness.records.run import HostRecord
 from harness.stats.rule import Rule
 from harness.store.evidence import why_refused
 from harness.text import matching, plural
@@ -91,40 +89,18 @@ class Plan:
     @property
     def compiled(self) -> list[Pair]:
         """Pairs whose compile times are compared: those that are asked for, and those that differ plainly."""
-        budget_s = self.options.compile_budget_s
-        return [
-            pair
-            for pair in self._recompiled
-            if budget_s and (self._is_asked(pair) or self.compiling_s(pair) <= budget_s)
-        ]
+        return [pair for pair in self.open if self.options.compile_budget_s and self._is_recompiled(pair)]
 
-    @property
-    def long_to_compile(self) -> list[Pair]:
-        """Pairs whose compile times differ plainly, and take too long to be compared unless they are asked for."""
-        chosen = {pair.name for pair in self.compiled}
-        return [pair for pair in self._recompiled if pair.name not in chosen and self.compiling_s(pair) < math.inf]
-
-    @property
-    def _recompiled(self) -> list[Pair]:
-        """Open pairs, but for equal modules: they were compiled to equal code, and their time is nobody's news."""
-        return [pair for pair in self.open if len({build.module_sha256 for build in self._builds(pair)}) > 1]
-
-    def _is_asked(self, pair: Pair) -> bool:
-        return self.options.metric == COMPILE_TIME.name or self.is_gated(pair, COMPILE_TIME.name)
+    def _is_recompiled(self, pair: Pair) -> bool:
+        """Equal modules were compiled to equal code, and their time is nobody's news."""
+        builds = [side.evidence.builds[case.name] for side, case in zip((self.base, self.head), pair.both, strict=True)]
+        less, more = sorted(build.compile_ns or 0 for build in builds)
+        asked = self.options.metric == COMPILE_TIME.name or self.is_gated(pair, COMPILE_TIME.name)
+        return builds[0].module_sha256 != builds[1].module_sha256 and (asked or 0 < _PLAIN_COMPILE * less <= more)
 
     def is_gated(self, pair: Pair, metric: str) -> bool:
         """Whether a gate of the suite is about a figure of a pair."""
         return any(gate.metric == metric and is_of(gate, pair) for gate in self.gates)
-
-    def compiling_s(self, pair: Pair) -> float:
-        """Seconds of as many compiles as say something; inf: those of the runs do not differ plainly."""
-        less, more = sorted(build.compile_ns or 0 for build in self._builds(pair))
-        plain = 0 < _PLAIN_COMPILE * less <= more
-        return self.rules[COMPILE_TIME.name].first_look * (less + more) / 1e9 if plain else math.inf
-
-    def _builds(self, pair: Pair) -> tuple[Build, Build]:
-        base, head = pair.both
-        return self.base.evidence.builds[base.name], self.head.evidence.builds[head.name]
 
     @property
     def left_out(self) -> list[Pair]:
@@ -287,37 +263,16 @@ def _notes(plan: Plan) -> list[str]:
     ]
     unknown = Counter(known.unknown for known in plan.outputs.values() if known.unknown and known.same_program)
     notes += [f"Outputs of {plural(number, 'case')} were not compared: {reason}" for reason, number in unknown.items()]
-    if plan.options.remeasure and plan.options.compile_budget_s and (pairs := plan.long_to_compile):
-        takes_s = math.ceil(max(plan.compiling_s(pair) for pair in pairs))
-        notes.append(
-            f"Compile times of {plural(len(pairs), 'case')} differ {_PLAIN_COMPILE:g}-fold or more in what the runs "
-            f"recorded, and take up to {takes_s} s a row to compare: --compile-budget {takes_s} "
-            f"({_shown([pair.name for pair in pairs])})"
-        )
     counts = Counter(str(plan.fates[pair.name]) for pair in plan.left_out)
     notes += [f"{plural(number, 'case')} left out on both sides: {reason}" for reason, number in counts.items()]
     redefined: dict[str, list[str]] = {}
     for pair in plan.pairs if not plan.within else ():
         if pair.base and pair.head and pair.base.id != pair.head.id:
             redefined.setdefault(redefinition((pair.base, plan.base), (pair.head, plan.head)), []).append(pair.name)
-    others = {name: known for name, known in plan.outputs.items() if not known.same_program}
-    for how, names in redefined.items():
-        if how != ANOTHER_MODEL or not set(names) <= others.keys():
-            notes.append(f"The two sides define {plural(len(names), 'case')} differently: {how} ({_shown(names)})")
-    if others:
-        notes.append(_of_other_programs(others))
-    return notes
-
-
-def _of_other_programs(others: Mapping[str, OutputsOfPair]) -> str:
-    fates = {
-        "differ": [name for name, known in others.items() if known.difference is not None],
-        "are the same": [name for name, known in others.items() if known.difference is None and known.unknown is None],
-        "were not compared": [name for name, known in others.items() if known.unknown is not None],
-    }
-    said = [f"outputs {fate} in {len(names)} ({_shown(names)})" for fate, names in fates.items() if names]
-    cases = plural(len(others), "case")
-    return f"The model of {cases} is another program in the head than in the base: {', '.join(said)}"
+    return notes + [
+        f"The two sides define {plural(len(names), 'case')} differently: {how} ({_shown(names)})"
+        for how, names in redefined.items()
+    ]
 
 
 def _shown(names: Sequence[str]) -> str:

@@ -5,7 +5,6 @@ differ from each other by more than the tolerance, one of them is wrong, and no 
 program itself is another one, other outputs may be what was meant: the row is compared, and says what changed.
 """
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -23,8 +22,6 @@ from harness.verify.difference import Right, compare_outputs
 from harness.verify.kept import kept_outputs, tolerance_of
 
 TOOLCHAIN_PREFIX = "iree=="
-# How a case is defined differently whose model alone changed.
-ANOTHER_MODEL = "its model is another program"
 # Begins the line below an excerpt of the compiler's words that names the log with all of them.
 WHERE_ALL_IS = "All that iree-compile said: "
 
@@ -170,13 +167,10 @@ def pair_runs(base: Side, head: Side, *, by_name: bool = False) -> list[Pair]:
     pairs = [Pair(name=case.name, base=partners.get(case.name), head=case) for case in _compared(head)]
     pairs += [Pair(name=case.name, base=case, head=None) for case in unpaired]
     if not any(pair.base and pair.head for pair in pairs):
-        alike = {case.name for case in _compared(base)} & {case.name for case in _compared(head)}
-        advice = "compare runs of one suite, and `harness list` shows a suite's cases with their ids"
-        if alike:
-            what = f"{len(alike)} {'has' if len(alike) == 1 else 'have'}"
-            command = shlex.join(["harness", "compare", base.label, head.label, "--by-name"])
-            advice = f"{what} the same name and another definition, and `{command}` compares these"
-        raise UsageError(f"{base.label} and {head.label} have no case in common; {advice}")
+        raise UsageError(
+            f"{base.label} and {head.label} have no case in common; compare runs of one suite, or cases of one name "
+            "that the two define differently with --by-name"
+        )
     heads = {pair.name for pair in pairs if pair.head is not None}
     return [  # a case whose definition changed is there twice under one name: once gone and once new
         replace(pair, name=f"{pair.name} (base)") if pair.head is None and pair.name in heads else pair
@@ -270,26 +264,27 @@ def _one_sided(pair: Pair, base: Side, head: Side) -> DecidedRow | str:
 
 def redefinition(base: tuple[Case, Side], head: tuple[Case, Side]) -> str:
     """How the head defines a case of the same name, flag by flag: `the head adds --a and leaves out --b`."""
-    kinds = (
-        ("", [case.compile_flags for case, _ in (base, head)]),
-        ("run flag ", [case.run_flags for case, _ in (base, head)]),
-        ("plugin ", [case.plugins for case, _ in (base, head)]),
+    before, after = _words_of(base[0]), _words_of(head[0])
+    changes = (
+        ("adds", [word for word in after if word not in before]),
+        ("leaves out", [word for word in before if word not in after]),
     )
-    added = [f"{kind}{word}" for kind, (before, after) in kinds for word in after if word not in before]
-    gone = [f"{kind}{word}" for kind, (before, after) in kinds for word in before if word not in after]
-    parts = [f"{verb} {', '.join(words)}" for verb, words in (("adds", added), ("leaves out", gone)) if words]
-    if parts:
+    if parts := [f"{verb} {', '.join(words)}" for verb, words in changes if words]:
         return f"the head {' and '.join(parts)}"
-    for what, values in (
-        ("on device", [case.uri for case, _ in (base, head)]),
-        ("with backend", [case.backend for case, _ in (base, head)]),
-    ):
-        if values[0] != values[1]:
-            return f"{what} {values[1]} instead of {values[0]}"
     models = [side.evidence.models.get(case.model) for case, side in (base, head)]
     if models[0] is not None and models[1] is not None and models[0].mlir_sha256 != models[1].mlir_sha256:
-        return ANOTHER_MODEL
+        return "its model is another program"
     return "the order of its flags, its model's definition or options of its plugins differ"
+
+
+def _words_of(case: Case) -> list[str]:
+    return [
+        *case.compile_flags,
+        *(f"run flag {flag}" for flag in case.run_flags),
+        *(f"plugin {name}" for name in case.plugins),
+        *(f"device {uri}" for uri in case.uris),
+        f"backend {case.backend}",
+    ]
 
 
 def _failure(case: Case, side: Side) -> Failure | None:
@@ -351,26 +346,25 @@ def compare_pair(pair: Pair, base: Side, head: Side, cache: Path) -> OutputsOfPa
     checks = base.evidence.checks.get(base_case.name), head.evidence.checks.get(head_case.name)
     if models[0] is None or models[1] is None or checks[0] is None or checks[1] is None:
         return OutputsOfPair(same_program=True, unknown="a run is not finished")
-    same_program = base_case.id == head_case.id or models[0].mlir_sha256 == models[1].mlir_sha256
+    known = OutputsOfPair(same_program=base_case.id == head_case.id or models[0].mlir_sha256 == models[1].mlir_sha256)
     if _inputs(models[0]) != _inputs(models[1]):
-        return OutputsOfPair(same_program=same_program, unknown="the two sides are called with other inputs")
+        return replace(known, unknown="the two sides are called with other inputs")
     if not _gives_any(base_case, base) and not _gives_any(head_case, head):
-        return OutputsOfPair(same_program=same_program)
+        return known
     if not checks[0].outputs or not checks[1].outputs:
-        return OutputsOfPair(same_program=same_program, unknown="a run is of a harness that kept none")
-    if checks[0].outputs == checks[1].outputs:
-        return OutputsOfPair(same_program=same_program)
-    if checks[0].reference and checks[0].reference == checks[1].reference:
-        return OutputsOfPair(same_program=same_program)  # one reference has judged both
+        return replace(known, unknown="a run is of a harness that kept none")
+    judged_by_one = checks[0].reference and checks[0].reference == checks[1].reference
+    if checks[0].outputs == checks[1].outputs or judged_by_one:
+        return known
     base_outputs, head_outputs = (kept_outputs(check.outputs, cache) for check in checks if check is not None)
     if base_outputs is None or head_outputs is None:
-        return OutputsOfPair(same_program=same_program, unknown="they are no longer in the cache")
+        return replace(known, unknown="they are no longer in the cache")
     against = checks[1].against
     of_both = checks[0].against == against and checks[0].max_relative is not None and against not in head.cases
     tolerance = tolerance_of(checks[1], _BOTH_WAYS if of_both else 1.0)
     right = Right(source="base", outputs=base_outputs)
     problem = compare_outputs(head_outputs, right, tolerance, whose="base's", same_elements=True).problem
-    return OutputsOfPair(same_program=same_program, difference=problem)
+    return replace(known, difference=problem)
 
 
 def _gives_any(case: Case, side: Side) -> bool:

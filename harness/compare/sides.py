@@ -101,10 +101,14 @@ def resolve(
         raise UsageError(f"{commits[0].name} and {commits[1].name} are one commit, {commits[0].short}; give two")
     runs = {folder: load_run(folder, rounds=False) for folder in folders}
     if suite is None and not runs:
-        kind = "toolchains" if len(releases) == 2 else "commits" if len(commits) == 2 else "sides that are no runs"
-        raise UsageError(f"two {kind} are compared on a suite; give one with --suite, as in --suite suites/x.toml")
+        raise UsageError("sides without a run are compared on a suite; give one, as in --suite suites/x.toml")
     suite = suite or Path(next(iter(runs.values())).header.suite)
-    _require_suite(suite, sides)
+    for commit in commits:
+        if not has_file(commit, suite_below(suite, commit)):
+            raise UsageError(
+                f"{suite} is not there in {commit.name} ({commit.short}); `harness run {suite}` measures it alone "
+                "where it is there"
+            )
     # All that takes long comes after all that may be wrong.
     toolchains = {side: get_toolchains([side], root=environments_root(), on_install=on_install)[0] for side in releases}
     versions = [record.version for run in runs.values() for record in run.header.toolchains] if releases else []
@@ -120,19 +124,6 @@ def resolve(
             others = (*(toolchain for name, toolchain in toolchains.items() if name != side), *of_runs)
             made.append(side_of(load_run(maker.of_release(suite, toolchains[side], others)), side))
     return made[0], made[1]
-
-
-def _require_suite(suite: Path, sides: tuple[Named, Named]) -> None:
-    lacking = []
-    for which, side in zip(("base", "head"), sides, strict=True):
-        if isinstance(side, Commit) and not has_file(side, suite_below(suite, side)):
-            lacking.append(f"the {which} {side.short}")
-    if len(lacking) == 2:
-        raise UsageError(f"{suite} is not there in {' and in '.join(lacking)}; check the path")
-    if lacking:
-        raise UsageError(
-            f"{suite} is not there in {lacking[0]}; `harness run {suite}` measures it alone where it is there"
-        )
 
 
 def toolchains_here(sides: Sequence[Side], on_install: Callable[[str], None]) -> Mapping[str, Toolchain]:
@@ -216,19 +207,19 @@ def require_comparable(base: Side, head: Side, pairs: Sequence[Pair], *, across_
         return
     both = f"{base.label} and {head.label}"
     advice = "measure both on one machine, or give --across-hosts to compare them all the same"
-    if not (base.run.environments or head.run.environments):
+    several = base.run.environments or head.run.environments
+    if not several:
         _require_same_machine(both, base.run.header.environment, head.run.header.environment, advice)
-    places = [(base.run.host_of(pair.both[0]), head.run.host_of(pair.both[1]), pair.case.device) for pair in pairs]
-    for (base_host, head_host, device), pair in dict(zip(places, pairs, strict=True)).items():
+    for pair in pairs:
         first, second = base.run.environment_of(pair.both[0]), head.run.environment_of(pair.both[1])
-        if base_host or head_host:
+        if several:
             what = f"the two sides of {pair.name} ({both})"
             _require_same_machine(what, first, second, f"{advice}; --filter chooses cases")
-        facts = [environment.get("devices", {}).get(device, "") for environment in (first, second)]
-        if facts[0] != facts[1]:
+        devices = [environment.get("devices", {}).get(pair.case.device, "") for environment in (first, second)]
+        if devices[0] != devices[1]:
             raise UsageError(
-                f"device {device} was {facts[0] or 'not there'} in {base.label} and {facts[1] or 'not there'} in "
-                f"{head.label}; {advice}"
+                f"device {pair.case.device} was {devices[0] or 'not there'} in {base.label} and "
+                f"{devices[1] or 'not there'} in {head.label}; {advice}"
             )
 
 

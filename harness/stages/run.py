@@ -37,8 +37,7 @@ from harness.stages.measure import call_again_stage, lay_out_stage, measure_stag
 from harness.stages.models import materialize_models, skip_unfit_peers
 from harness.stages.options import RunOptions
 from harness.stages.prepare import DevicePlace, Prepared, prepare
-from harness.store.journal import new_run_id, require_writable
-from harness.store.run_directory import RunDirectory
+from harness.store.run_directory import RunDirectory, new_run_id, require_writable
 from harness.store.work_directory import ComparisonDirectory
 from harness.suite.cases import Selection, parse_shard
 from harness.text import plural

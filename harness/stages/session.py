@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 from pydantic import ValidationError
 
 from harness.cache import cache_root
-from harness.compare.commits import Commit, empty_submodules, is_changed, suite_below, tree_of
+from harness.compare.commits import Commit, is_changed, suite_below, tree_of
 from harness.compare.options import CompareOptions
 from harness.compare.samplers import MeasurementPolicy
 from harness.compare.sides import Named, noise_of
@@ -224,8 +224,7 @@ class SidesSession(Generic[_Options, _Folder]):
         except PlaceGone:  # what there is of the comparison is kept
             raise
         except UsageError as error:
-            hint = empty_submodules(commit, below, str(error))
-            raise UsageError(f"the {which} {commit.short}: {error}{hint}") from None
+            raise UsageError(f"the {which} {commit.short}: {error}") from None
 
     def run_of_side(
         self, side: str, options: RunOptions, toolchains: Sequence[Toolchain] = (), others: Sequence[Toolchain] = ()

@@ -17,8 +17,8 @@ from cyclopts import Parameter
 
 from harness.errors import RunError, UsageError
 from harness.store.files import FINISHED_FILE
-from harness.store.journal import what_is_there
 from harness.store.kinds import KINDS, RUN, TUNING, Kind, KindName
+from harness.store.run_directory import what_is_there
 from harness.text import shown
 
 PUBLISHED_FOLDER = "published"
@@ -35,31 +35,9 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+@,-]{0,219}")
 _LOG = re.compile(r"logs/[A-Za-z0-9_+@,-][A-Za-z0-9._+@,-]{0,250}\.txt")
 _TABLE = re.compile(r"tables/(runs|points|cases|comparisons)\.parquet")
 _MARK = re.compile(rf"{MARKS_FOLDER}/[0-9]{{8}}-[0-9]{{6}}-[0-9a-f]{{16}}\.json")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Contents:
-    """What a folder holds; paths are relative to it."""
-
-    kind: Kind[Any] | None
-    known: dict[str, int]  # Files of its kind, by path, with their bytes
-    unknown: tuple[str, ...]  # Other files, which the harness does not write
-
-    @property
-    def finished(self) -> bool:
-        """Whether nothing will be written into it any more."""
-        return self.kind not in (RUN, None) or FINISHED_FILE in self.known
-
-    @property
-    def bytes(self) -> int:
-        """Of the known files."""
-        return sum(self.known.values())
-
-    @property
-    def beside(self) -> str:
-        """What else it holds, in words; "" where that is nothing."""
-        more = f" and {len(self.unknown) - 1} more" if len(self.unknown) > 1 else ""
-        return f"{shown(self.unknown[0])}{more}" if self.unknown else ""
+# Others stay where they were made.
+_COPIED = tuple(kind for kind in KINDS if kind.files)
+_KNOWN = frozenset(file for kind in _COPIED for file in kind.files)
 
 
 def is_id(name: str) -> bool:
@@ -87,23 +65,43 @@ def is_mark_file(path: str) -> bool:
     return _MARK.fullmatch(path) is not None
 
 
-# Others stay where they were made.
-COPIED = tuple(kind for kind in KINDS if kind.files)
-_KNOWN = frozenset(file for kind in COPIED for file in kind.files)
-
-
 def kind_of(names: Collection[str]) -> Kind[Any] | None:
     """What a folder with these files is; None: nothing that is copied."""
-    return next((kind for kind in COPIED if kind.file in names), None)
+    return next((kind for kind in _COPIED if kind.file in names), None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contents:
+    """What a folder holds; paths are relative to it."""
+
+    kind: Kind[Any] | None
+    known: dict[str, int]  # Files of its kind, by path, with their bytes
+    unknown: tuple[str, ...]  # Other files, which the harness does not write
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing will be written into it any more."""
+        return self.kind not in (RUN, None) or FINISHED_FILE in self.known
+
+    @property
+    def bytes(self) -> int:
+        """Of the known files."""
+        return sum(self.known.values())
+
+    @property
+    def beside(self) -> str:
+        """What else it holds, in words; "" where that is nothing."""
+        more = f" and {len(self.unknown) - 1} more" if len(self.unknown) > 1 else ""
+        return f"{shown(self.unknown[0])}{more}" if self.unknown else ""
 
 
 def look_into(folder: Path) -> Contents:
     """List a folder without following a link or opening a file."""
     known: dict[str, int] = {}
     unknown: list[str] = []
+    if folder.is_symlink():
+        raise RunError(f"{folder}: is a symbolic link, which is not followed; give the folder itself")
     try:
-        if folder.is_symlink():
-            raise RunError(f"{folder}: is a symbolic link, which is not followed; give the folder itself")
         for below, folders, files in os.walk(folder, onerror=_raise):
             for file in (Path(below, name) for name in (*folders, *files)):
                 path, status = file.relative_to(folder).as_posix(), file.lstat()
@@ -118,7 +116,7 @@ def look_into(folder: Path) -> Contents:
                     unknown.append(path)
     except OSError as error:
         raise RunError(f"{folder}: cannot be listed ({error.strerror}); mend its permissions") from None
-    if len(telling := [kind.file for kind in COPIED if kind.file in known]) > 1:
+    if len(telling := [kind.file for kind in _COPIED if kind.file in known]) > 1:
         raise RunError(f"{folder}: has both {telling[0]} and {telling[1]}, which no folder does; look at it")
     return Contents(kind=kind_of(known), known=dict(sorted(known.items())), unknown=tuple(sorted(unknown)))
 
@@ -137,7 +135,7 @@ _FILES: dict[KindName, str] = {
     kind.name: kind.file if kind.files else kind.begun_file for kind in KINDS if kind is not TUNING
 }
 # Of those that a command goes on with by other files than they have in the end.
-_UNFINISHED: dict[KindName, str] = {kind.name: kind.begun_file for kind in COPIED if kind.begun_file}
+_UNFINISHED: dict[KindName, str] = {kind.name: kind.begun_file for kind in _COPIED if kind.begun_file}
 
 
 def find_folder(
@@ -153,11 +151,8 @@ def find_folder(
         begun = _names_with(folder, (_UNFINISHED[wanted],))
         found = [other for other in begun if not (folder / other / _FILES[wanted]).is_file()]
     else:
-        found = [
-            other
-            for other in folder_names(folder, wanted)
-            if not unfinished or not (folder / other / FINISHED_FILE).exists()
-        ]
+        found = folder_names(folder, wanted)
+        found = [other for other in found if not unfinished or not (folder / other / FINISHED_FILE).exists()]
     if path.name == LATEST or _BEFORE.fullmatch(path.name):
         back = 0 if path.name == LATEST else int(path.name.removeprefix("@-"))
         dated = (other for other in reversed(found) if is_id(other) and not _is_of_a_comparison(folder / other))
@@ -184,8 +179,7 @@ def _is_of_a_comparison(folder: Path) -> bool:
 
 def complete_folders(_: object) -> list[str]:
     """What a shell offers where one of them is asked for: names below `results`, newest first."""
-    results = Path("results")
-    return [LATEST, *(f"{results}/{name}" for name in reversed(folder_names(results)))]
+    return [LATEST, *(f"results/{name}" for name in reversed(folder_names(Path("results"))))]
 
 
 # Of an option or an argument that is one of them.

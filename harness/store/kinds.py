@@ -16,8 +16,7 @@ from harness.records.explanation import Explanation
 from harness.records.run import SCHEMA_VERSION, Run
 from harness.records.tuning import Tuning
 from harness.store.files import FINISHED_FILE, TURNS_FILE, parse_versioned, read_document
-from harness.store.journal import REPORT_FILE
-from harness.store.run_directory import FILES, HEADER_FILE, load_run
+from harness.store.run_directory import FILES, HEADER_FILE, REPORT_FILE, load_run
 
 KindName = Literal["run", "comparison", "explanation", "bisect", "tuning"]
 Result = Run | Comparison | Explanation | Bisection | Tuning

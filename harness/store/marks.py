@@ -10,10 +10,9 @@ out by their tags.
 import getpass
 import hashlib
 import json
-import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
@@ -23,7 +22,7 @@ from pydantic import AfterValidator, Field
 from harness.cache import WRITING_PREFIX, write_atomically
 from harness.errors import RunError, UsageError
 from harness.scratch import sweep
-from harness.store.clock import AHEAD, parse_time
+from harness.store.evidence import AHEAD, parse_time
 from harness.store.files import parsed, read_document, writing
 from harness.store.folders import MARKS_FOLDER, is_mark_file
 from harness.store.place import Place
@@ -105,58 +104,49 @@ _STATEMENT: Any = Statement  # for pydantic
 
 @dataclass(frozen=True, kw_only=True)
 class Marks:
-    """All statements of a results folder, the earliest first, and why files of it are left out, a sentence each."""
+    """All statements of a results folder, the earliest first."""
 
     taggings: tuple[Tagging, ...] = ()  # Those about runs
     acknowledgements: tuple[Acknowledgement, ...] = ()  # Those about changes
-    notes: tuple[str, ...] = ()
+    files: Mapping[str, bytes] = field(default_factory=dict)  # What they were read from, by path in the results folder
+    wrong: Mapping[str, str] = field(default_factory=dict)  # Why other files are left out, likewise
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Why files are left out, a sentence each."""
+        return tuple(f"{name} is left out: {one_line(why)}" for name, why in self.wrong.items())
 
 
 def read_marks(results: Path) -> Marks:
     """Read the statements of a results folder; a file that cannot be read costs no other."""
-    said: list[Statement] = []
-    notes = []
+    folder, said = results / MARKS_FOLDER, list[Statement]()
+    files: dict[str, bytes] = {}
+    wrong: dict[str, str] = {}
+    if folder.is_symlink():
+        why = f"{folder}: is a symbolic link, which is not followed; put what it leads to in its place"
+        return Marks(wrong={f"{MARKS_FOLDER}/": why})
     try:
-        for file, statement in parsed_marks(results):
-            if isinstance(statement, RunError):
-                notes.append(f"{MARKS_FOLDER}/{shown(file.name)} is left out: {one_line(str(statement))}")
-            else:
-                said.append(statement)
-    except RunError as error:
-        notes.append(f"The tags and acknowledgements are left out: {error}")
+        names = sorted(f"{MARKS_FOLDER}/{file.name}" for file in folder.iterdir())
+    except FileNotFoundError:
+        return Marks()
+    except OSError as error:
+        return Marks(wrong={f"{MARKS_FOLDER}/": f"{folder}: cannot be listed ({error.strerror}); mend its permissions"})
+    for name in filter(is_mark_file, names):
+        try:
+            statement, files[name] = _parse_mark(results / name)
+            said.append(statement)
+        except RunError as error:
+            wrong[name] = str(error)
     said.sort(key=lambda statement: statement.when)
     return Marks(
         taggings=tuple(each for each in said if isinstance(each, Tagging)),
         acknowledgements=tuple(each for each in said if isinstance(each, Acknowledgement)),
-        notes=tuple(notes),
+        files=files,
+        wrong=wrong,
     )
 
 
-def parsed_marks(results: Path) -> Iterator[tuple[Path, Statement | RunError]]:
-    """The files of statements with what they say, or why one cannot be read."""
-    for file in mark_files(results):
-        try:
-            yield file, parse_mark(file)[0]
-        except RunError as error:
-            yield file, error
-
-
-def mark_files(results: Path) -> list[Path]:
-    """Files of statements, sorted by name; what is no such file is not looked at."""
-    folder = results / MARKS_FOLDER
-    if folder.is_symlink():
-        raise RunError(f"{folder}: is a symbolic link, which is not followed; put what it leads to in its place")
-    try:
-        with os.scandir(folder) as entries:
-            names = sorted(entry.name for entry in entries if is_mark_file(f"{MARKS_FOLDER}/{entry.name}"))
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise RunError(f"{folder}: cannot be listed ({error.strerror}); mend its permissions") from None
-    return [folder / name for name in names]
-
-
-def parse_mark(file: Path) -> tuple[Statement, bytes]:
+def _parse_mark(file: Path) -> tuple[Statement, bytes]:
     """A statement, checked, and the bytes that it was read from."""
     if file.is_symlink():
         raise RunError(f"{file}: is a symbolic link, which is not followed; take it away")
@@ -177,20 +167,21 @@ def write_marks(place: Place, statements: Iterable[Statement], known: Marks) -> 
     for statement in earlier:
         now = max(now, (parse_time(statement.when) or now) + timedelta(microseconds=1))
     when = now.isoformat(timespec="microseconds")
-    names = []
+    files = {}
     for statement in statements:
         content = json.dumps(asdict(replace(statement, when=when)), ensure_ascii=False, indent=1).encode() + b"\n"
-        names.append(f"{MARKS_FOLDER}/{now:%Y%m%d-%H%M%S}-{_digest(content)}.json")
-        put_mark(place, names[-1], content)
-    place.publish(names)
+        files[f"{MARKS_FOLDER}/{now:%Y%m%d-%H%M%S}-{_digest(content)}.json"] = content
+    put_marks(place, files)
 
 
-def put_mark(place: Place, name: str, content: bytes) -> None:
-    """Write one file of statements into a place's `local`."""
-    file = place.local / name
-    sweep(file.parent, WRITING_PREFIX)
-    with writing(file):
-        write_atomically(file, content)
+def put_marks(place: Place, files: Mapping[str, bytes]) -> None:
+    """Write files of statements, by path, where others see them too."""
+    for name, content in files.items():
+        file = place.local / name
+        sweep(file.parent, WRITING_PREFIX)
+        with writing(file):
+            write_atomically(file, content)
+    place.publish(files)
 
 
 def is_tag(text: str) -> bool:
@@ -199,17 +190,15 @@ def is_tag(text: str) -> bool:
 
 
 def checked_name(who: str | None) -> str:
-    """What somebody is called: as they say, else the name of their account, or its number."""
-    if who is not None:
-        name = one_line(who)
-        if name and name == who and len(name) <= _WHO_LIMIT:
-            return name
-        raise UsageError(f"--who {shown(who)!r} is no name; write a line of at most {_WHO_LIMIT} characters")
-    try:
-        name = one_line(getpass.getuser())[:_WHO_LIMIT]
-    except (OSError, KeyError, ImportError):  # an account without a name, as containers have
-        name = ""
-    return name or (f"user {os.getuid()}" if os.name == "posix" else "somebody")
+    """What somebody is called: as they say, else the name of their account."""
+    if who is None:
+        try:
+            return one_line(getpass.getuser())[:_WHO_LIMIT]
+        except (OSError, KeyError, ImportError):  # an account without a name, as containers have
+            return "somebody"
+    if who and who == one_line(who) and len(who) <= _WHO_LIMIT:
+        return who
+    raise UsageError(f"--who {shown(who)!r} is no name; write a line of at most {_WHO_LIMIT} characters")
 
 
 def _digest(content: bytes) -> str:

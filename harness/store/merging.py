@@ -7,7 +7,8 @@ be nights of which most cases are missing.
 import contextlib
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -15,15 +16,14 @@ from typing import Any, Literal
 from harness.errors import HarnessError, RunError, UsageError
 from harness.progress import Progress
 from harness.records.run import Header, HostRecord, Placed, Run
-from harness.store.check import check_folder, why_not_mergeable
-from harness.store.clock import parse_time, utc_text
-from harness.store.files import LOGS_FOLDER, read_value
-from harness.store.folders import MARKS_FOLDER, kind_of, look_into
-from harness.store.journal import new_run_id, require_writable
+from harness.store.check import check_folder
+from harness.store.evidence import parse_time, utc_text
+from harness.store.files import LOGS_FOLDER, read_document, read_value
+from harness.store.folders import MARKS_FOLDER, is_id, kind_of, look_into
 from harness.store.kinds import EXPLANATION, RUN
-from harness.store.marks import mark_files, parse_mark, put_mark
+from harness.store.marks import put_marks, read_marks
 from harness.store.place import Place, is_url, open_place, without_password
-from harness.store.run_directory import HEADER_FILE, RECORDS, RunDirectory, load_run
+from harness.store.run_directory import HEADER_FILE, RECORDS, RunDirectory, load_run, new_run_id, require_writable
 from harness.store.schema import RowsOf, write_tables
 from harness.store.tables import rows_in
 from harness.suite.cases import Shard, parse_shard
@@ -77,11 +77,6 @@ class _ShardRun:
         """What messages call it: where it was found."""
         return f"{self.source}/{self.folder.name}"
 
-    @property
-    def host(self) -> str:
-        """What its machine is called in the joined run."""
-        return f"shard-{self.shard.number}"
-
 
 class _Merge:
     """What is merged into one place, and what became of each folder so far."""
@@ -94,33 +89,32 @@ class _Merge:
     def _say(self, name: str, source: str, fate: Fate, why: str = "") -> None:
         self.outcomes.append(Outcome(name=shown(name), source=source, fate=fate, why=why))
 
+    @contextmanager
+    def _refusing(self, name: str, source: str) -> Iterator[None]:
+        """What goes wrong with one folder costs no other."""
+        try:
+            yield
+        except HarnessError as error:
+            self._say(name, source, "refused", str(error))
+
     def take_place(self, source: str) -> None:
         """Take in what a place holds, or one run by its own folder."""
-        try:
+        with self._refusing("-", without_password(shown(source))):
             place, names, whole = _folders_of(source)
             if place.local.resolve() == self.target.local.resolve():
                 raise UsageError(f"{place.address}: is the folder that is merged into; give another")
-        except (RunError, UsageError) as error:
-            self._say("-", without_password(shown(source)), "refused", str(error))
-            return
-        self._progress.stage(f"Merging {shown(place.address)}", len(names))
-        for name in names:
-            try:
-                self._take_folder(place, name)
-            except RunError as error:
-                self._say(name, place.address, "refused", str(error))
-            self._progress.step(name)
-        if not whole:
-            return
-        before = len(self.outcomes)
-        for name in sorted(place.refused.keys() - set(names)):
-            self._say(name, place.address, "refused", place.refused[name])
-        try:
-            self._take_marks(place)
-        except RunError as error:
-            self._say(f"{MARKS_FOLDER}/", place.address, "refused", str(error))
-        if not names and len(self.outcomes) == before:
-            self._say("-", place.address, "left out", "there is no run and no comparison in it")
+            self._progress.stage(f"Merging {shown(place.address)}", len(names))
+            for name in names:
+                with self._refusing(name, place.address):
+                    self._take_folder(place, name)
+                self._progress.step(name)
+            if whole:
+                before = len(self.outcomes)
+                for name in sorted(place.refused.keys() - set(names)):
+                    self._say(name, place.address, "refused", place.refused[name])
+                self._take_marks(place)
+                if not names and len(self.outcomes) == before:
+                    self._say("-", place.address, "left out", "there is no run and no comparison in it")
 
     def _take_folder(self, place: Place, name: str) -> None:
         """Copy a folder, look at the copy, which nobody else can change, and only then give it its name."""
@@ -129,8 +123,12 @@ class _Merge:
         if name in place.refused:
             raise RunError(place.refused[name])
         contents = look_into(folder)
-        if (reason := why_not_mergeable(contents, name)) is not None:
-            self._say(name, place.address, "left out", reason)
+        if not is_id(name):
+            why = f"{shown(name)!r} is no id of a run; rename it to the id that its {HEADER_FILE} has"
+            self._say(name, place.address, "left out", why)
+        elif not contents.finished:
+            why = "is not finished; go on with it where it was made, with harness run --resume"
+            self._say(name, place.address, "left out", why)
         elif contents.kind is RUN and _is_shard(folder):
             self.shards.append(_shard_run(place.address, folder))
         elif self._put(folder):
@@ -153,69 +151,55 @@ class _Merge:
     def _take_marks(self, place: Place) -> None:
         """Copy statements about runs and changes that are not there yet; their names tell equal ones."""
         place.fetch([MARKS_FOLDER])
-        files, copied = mark_files(place.local), []
-        if not files:
-            return
-        self.target.fetch([MARKS_FOLDER])
-        there = {file.name for file in mark_files(self.target.local)}
-        for file in files:
-            name = f"{MARKS_FOLDER}/{file.name}"
-            if file.name in there:
-                continue
-            try:
-                content = parse_mark(file)[1]
-            except RunError as error:
-                self._say(name, place.address, "refused", str(error))
-                continue
-            put_mark(self.target, name, content)
-            copied.append(name)
-        self.target.publish(copied)
-        if copied:
-            why = f"{plural(len(copied), 'statement')} about runs and changes"
-            self._say(f"{MARKS_FOLDER}/", place.address, "copied", why)
+        marks = read_marks(place.local)
+        for name, why in marks.wrong.items():
+            self._say(name, place.address, "refused", why)
+        if marks.files:
+            self.target.fetch([MARKS_FOLDER])
+            there = read_marks(self.target.local).files
+            new = {name: content for name, content in marks.files.items() if name not in there}
+            put_marks(self.target, new)
+            if new:
+                why = f"{plural(len(new), 'statement')} about runs and changes"
+                self._say(f"{MARKS_FOLDER}/", place.address, "copied", why)
 
     def join(self, shards: Sequence[_ShardRun], report_of: Callable[[Run], str]) -> None:
         """Join the shards of a suite, and copy the run that they are."""
+        name, why = "", ""
+        fate: Fate = "refused"
         try:
             run = _joined(shards)
-            name, is_new = run.header.id, self._put_joined(run, shards, report_of)
+            name, fate = run.header.id, "copied" if self._put_joined(run, shards, report_of) else "already there"
         except HarnessError as error:
-            name, is_new, why = "", False, str(error)
+            name, why = "", str(error)
         for shard in shards:
-            of_run = f"of {name}" if name else "of a run that is not joined"
-            fate: Fate = "joined" if name else "left out"
-            self._say(shard.folder.name, shard.source, fate, f"shard {shard.shard} {of_run}")
-        count = plural(len(shards), "shard")
-        if name:
-            self._say(name, f"joined from {count}", "copied" if is_new else "already there")
-        else:
-            self._say(shards[0].header.suite_name, count, "refused", why)
+            of_run = f"shard {shard.shard} of {name or 'a run that is not joined'}"
+            self._say(shard.folder.name, shard.source, "joined" if name else "left out", of_run)
+        source = f"{'joined from ' if name else ''}{plural(len(shards), 'shard')}"
+        self._say(name or shards[0].header.suite_name, source, fate, why)
 
     def _put_joined(self, run: Run, shards: Sequence[_ShardRun], report_of: Callable[[Run], str]) -> bool:
         """Copy a joined run; False: it is there already, though its files tell another time of joining."""
+        self.target.fetch([run.header.id])
+        there = self.target.local / run.header.id
+        if (there / HEADER_FILE).is_file() and load_run(there, rounds=False).header == run.header:
+            return False
         with tempfile.TemporaryDirectory(prefix="harness-shards-") as scratch:
             with RunDirectory.create(Path(scratch), run.header) as directory:
                 for field in RECORDS:
                     for record in getattr(run, field):
                         directory.append(record)
                 for log in (log for shard in shards for log in sorted((shard.folder / LOGS_FOLDER).glob("*.txt"))):
-                    directory.write(f"{LOGS_FOLDER}/{log.name}", log.read_bytes())
+                    directory.write(f"{LOGS_FOLDER}/{log.name}", read_document(log))
                 directory.finish(report_of)
-            try:
-                return self._put(directory.path)
-            except RunError:
-                there = self.target.local / directory.path.name
-                if (there / HEADER_FILE).is_file() and load_run(there, rounds=False).header == run.header:
-                    return False
-                raise
+            return self._put(directory.path)
 
 
 def _folders_of(source: str) -> tuple[Place, list[str], bool]:
     """A place, its folders, and whether all of it is meant; of one run's own folder, where it lies and its name."""
-    if not is_url(source):
-        path = Path(source).absolute()
-        if path.is_dir() and kind_of({entry.name for entry in path.iterdir()}) is not None:
-            return open_place(str(path.parent)), [path.name], False
+    path = Path(source).absolute()
+    if not is_url(source) and path.is_dir() and kind_of({entry.name for entry in path.iterdir()}) is not None:
+        return open_place(str(path.parent)), [path.name], False
     place = open_place(source)
     return place, place.names(), True
 
@@ -239,20 +223,16 @@ def _shard_run(source: str, folder: Path) -> _ShardRun:
     if finding.state != "ok":
         raise RunError(finding.why)
     run = load_run(folder)
-    try:
-        shard = parse_shard(str(run.header.settings["shard"]))
-    except UsageError:
-        raise RunError(f"{folder / HEADER_FILE}: says of no shard which it is; run the shard again") from None
     if run.hosts or parse_time(run.header.started) is None:
         raise RunError(f"{folder}: has several hosts or no time of its start, and such a shard is not joined")
-    return _ShardRun(source=source, folder=folder, run=run, shard=shard)
+    return _ShardRun(source=source, folder=folder, run=run, shard=parse_shard(str(run.header.settings["shard"])))
 
 
 def _joined(shards: Sequence[_ShardRun]) -> Run:
     """The run that these are all shards of, with the name and the settings of the first one to begin."""
     _require_one_run(shards)
     shards = sorted(shards, key=lambda known: known.shard.number)
-    hosts = {shard.host: shard for shard in shards if shard.header.cases}
+    hosts = {f"shard-{shard.shard.number}": shard for shard in shards if shard.header.cases}
     cases = [(case, host) for host, shard in hosts.items() for case in shard.header.cases]
     first = min(shards, key=lambda known: utc_text(known.header.started)).header
     begun = parse_time(first.started)
@@ -294,8 +274,7 @@ def _joined(shards: Sequence[_ShardRun]) -> Run:
 
 def _require_one_run(shards: Sequence[_ShardRun]) -> None:
     """Refuse shards that do not belong together, and some of a run without the others."""
-    first, count = shards[0], shards[0].shard.count
-    facts = _facts(first)
+    first, facts = shards[0], _facts(shards[0])
     for other in shards[1:]:
         for what, theirs in _facts(other).items():
             if theirs != facts.get(what):
@@ -303,9 +282,8 @@ def _require_one_run(shards: Sequence[_ShardRun]) -> None:
                     f"{other.name} is not of the same run as {first.name}: their {what} differ "
                     f"({shown(str(facts.get(what)))[:80]}; {shown(str(theirs))[:80]}); {_ADVICE}"
                 )
-    numbers = Counter(shard.shard.number for shard in shards)
-    twice = [shard.name for shard in shards if numbers[shard.shard.number] > 1]
-    if twice:
+    numbers, count = Counter(shard.shard.number for shard in shards), first.shard.count
+    if twice := [shard.name for shard in shards if numbers[shard.shard.number] > 1]:
         raise RunError(f"{twice[0]} and {twice[1]} are the same shard; {_ADVICE}")
     missing = [f"{number}/{count}" for number in range(1, count + 1) if number not in numbers]
     if missing:

@@ -102,23 +102,21 @@ class Place:
         """Folders of runs and comparisons, finished or not, sorted; those of a URL need not be in the mirror yet."""
         found = []
         try:
-            with os.scandir(self.local) as entries:
-                for entry in sorted(entries, key=lambda entry: entry.name):
-                    beside = entry.name.startswith(".") or entry.name in BESIDE
-                    if beside or not entry.is_dir():
-                        continue
-                    if entry.is_symlink():
-                        self.refused[entry.name] = "is a symbolic link, which is not followed"
-                    elif not is_name(entry.name):
-                        self.refused[entry.name] = f"{shown(entry.name)!r} is no name of a run"
-                    elif _is_candidate(entry):
-                        found.append(entry.name)
+            entries = sorted(self.local.iterdir())
         except FileNotFoundError:
             raise UsageError(f"{self.address}: there is no such folder; give one that holds runs") from None
         except OSError as error:
-            raise RunError(
-                f"{self.address}: cannot be listed ({error.strerror}); give a folder that holds runs"
-            ) from None
+            sentence = f"{self.address}: cannot be listed ({error.strerror}); give a folder that holds runs"
+            raise RunError(sentence) from None
+        for entry in entries:
+            if entry.name.startswith(".") or entry.name in BESIDE or not entry.is_dir():
+                continue
+            if entry.is_symlink():
+                self.refused[entry.name] = "is a symbolic link, which is not followed"
+            elif not is_name(entry.name):
+                self.refused[entry.name] = f"{shown(entry.name)!r} is no name of a run"
+            elif not os.access(entry, os.R_OK | os.X_OK) or kind_of({file.name for file in entry.iterdir()}):
+                found.append(entry.name)  # of what cannot be listed, reading it says why
         return found
 
     def fetch(self, names: Iterable[str] | None = None) -> None:
@@ -134,11 +132,7 @@ class Place:
         """
         contents = look_into(folder)
         if contents.bytes > FOLDER_LIMIT_BYTES:
-            largest = max(contents.known, key=lambda name: contents.known[name])
-            raise RunError(
-                f"{folder / largest}: makes this folder {contents.bytes / 2**30:,.1f} GiB, and more than "
-                f"{FOLDER_LIMIT_BYTES / 2**30:g} GiB is not copied; look at what is in it"
-            )
+            raise RunError(f"{folder}: {_too_large(contents.bytes)} copied; look at what is in it")
         target = self.local / folder.name
         with archive_lock(self.local):
             if target.exists() or target.is_symlink():
@@ -164,12 +158,8 @@ class Place:
         """Let others see files that were written in `local`."""
 
 
-def _is_candidate(entry: os.DirEntry[str]) -> bool:
-    """Whether a folder may be a run or a comparison, perhaps one that was only begun."""
-    try:
-        return kind_of(set(os.listdir(entry.path))) is not None  # noqa: PTH208 (names alone are wanted)
-    except OSError:
-        return True  # reading it says why it cannot be
+def _too_large(size: int) -> str:
+    return f"is {size / 2**30:,.1f} GiB, and more than {FOLDER_LIMIT_BYTES / 2**30:g} GiB is not"
 
 
 # --- Behind a URL ---
@@ -178,8 +168,6 @@ def _is_candidate(entry: os.DirEntry[str]) -> bool:
 _FLAT = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "az", "adl"})
 _DEPTH = 3  # <run>/logs/<file>
 _SIZES_FILE = ".fetched.json"
-_LOCAL_SCHEMES = ("file://", "local://")
-_PACKAGES = {"s3": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "http": "aiohttp", "https": "aiohttp", "abfs": "adlfs"}
 
 # What fsspec says of files, by path in their folder, and of folders by name; a file's own path is its `name`.
 _Files = dict[str, dict[str, Any]]
@@ -257,7 +245,7 @@ class RemotePlace(Place):
             raise RunError(f"{self.address}: there is nothing there; give a folder that holds runs")
         folders: dict[str, _Files] = {}
         for path, info in found.items():
-            inner = path[len(root) :].lstrip("/") if path.startswith(root) else path
+            inner = path.removeprefix(root).lstrip("/")
             name, _, below = (unquote(inner) if protocols & {"http", "https"} else inner).partition("/")
             if is_mark_file(f"{name}/{below}") or (is_name(name) and is_known(below)):
                 folders.setdefault(name, {})[below] = {**info, "name": path}
@@ -278,10 +266,8 @@ class RemotePlace(Place):
         finished = name == MARKS_FOLDER or kind_of(files) not in (RUN, None) or FINISHED_FILE in files
         if finished and read_memo(target / _SIZES_FILE) == sizes:
             return
-        size = sum(bytes_ or 0 for bytes_ in sizes.values())
-        if size > FOLDER_LIMIT_BYTES:
-            limit = f"{FOLDER_LIMIT_BYTES / 2**30:g} GiB"
-            raise RunError(f"{self.address}: {name} is {size / 2**30:,.1f} GiB, and more than {limit} is not fetched")
+        if (size := sum(bytes_ or 0 for bytes_ in sizes.values())) > FOLDER_LIMIT_BYTES:
+            raise RunError(f"{self.address}: {name} {_too_large(size)} fetched")
         with writing(target), staging(self.local) as copy:
             for path, info in files.items():
                 (copy / path).parent.mkdir(parents=True, exist_ok=True)
@@ -301,7 +287,7 @@ class RemotePlace(Place):
         last = (FINISHED_FILE, COMPARISON.file, EXPLANATION.file)
         with _explained(self.address, "written"):
             for path in sorted(files, key=lambda path: (last.index(path) if path in last else -1, path)):
-                remote = f"{self._root}/{below}{path}" if self._root else f"{below}{path}"
+                remote = f"{self._root}/{below}{path}".lstrip("/" if not self._root else "")
                 self._system.makedirs(remote.rsplit("/", 1)[0], exist_ok=True)
                 self._system.put_file(str(folder / path), remote)
 
@@ -310,25 +296,14 @@ def open_place(place: str, *, mirror: Path | None = None) -> Place:
     """Open a results folder, wherever it is."""
     if not is_url(place):
         return Place(place, Path(place))
-    import fsspec
     from fsspec.core import url_to_fs
 
     address = without_password(place)
     with _explained(address, "read"):
         try:
             system, root = url_to_fs(place)
-        except ImportError as error:  # fsspec names few packages itself
-            packages = [package for scheme, package in _PACKAGES.items() if f"{scheme}://" in place]
-            what = f"needs the package {packages[-1]}" if packages else f"needs more ({one_line(str(error))})"
-            install = f": pip install {packages[-1]}" if packages else ""
-            raise UsageError(f"{address}: {what}, which is not installed{install}") from None
-        except ValueError as error:
-            known = ", ".join(f"{name}://" for name in ("s3", "gs", "http", "sftp", "zip"))
-            advice = f"give a path, or a URL of fsspec ({known}, ...)"
-            raise UsageError(f"{address}: {one_line(str(error))}; {advice}") from None
-    if "::" not in place and place.startswith(_LOCAL_SCHEMES):
-        return Place(place, Path(root))
-    if isinstance(system, fsspec.get_filesystem_class("dir")) and root == system.path:
-        root = ""  # of `dir::file:///folder`, which is itself the root
+        except (ImportError, ValueError) as error:
+            advice = "install what it needs, or give a path or another URL of fsspec (s3://, https://, zip://, ...)"
+            raise UsageError(f"{address}: {without_password(one_line(str(error)))}; {advice}") from None
     digest = hashlib.sha256(place.encode()).hexdigest()[:16]
     return RemotePlace(address, system, root, mirror or cache_root() / "places" / digest)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from harness.errors import HarnessError, RunError, UsageError
 from harness.progress import Progress
 from harness.records.run import Account, Round
-from harness.store.clock import AHEAD
+from harness.store.evidence import AHEAD
 from harness.store.files import FINISHED_FILE, TABLES_FOLDER
 from harness.store.kinds import COMPARISON, EXPLANATION
 from harness.store.marks import Marks, RunChoice, choose_runs, read_marks, tags_of

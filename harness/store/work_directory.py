@@ -20,7 +20,7 @@ from harness.metrics import LATENCY
 from harness.records.bisection import Trial
 from harness.records.comparison import Comparison, Explained
 from harness.records.run import HostRecord, Round
-from harness.store.clock import utc_text
+from harness.store.evidence import utc_text
 from harness.store.files import (
     FINISHED_FILE,
     TURNS_FILE,
@@ -34,9 +34,8 @@ from harness.store.files import (
     read_value,
     writing,
 )
-from harness.store.journal import REPORT_FILE, Journal, make_folder, new_run_id
 from harness.store.kinds import BISECT, COMPARISON, EXPLANATION, TUNING, Kind
-from harness.store.run_directory import HEADER_FILE
+from harness.store.run_directory import HEADER_FILE, REPORT_FILE, Journal, make_folder, new_run_id
 from harness.store.schema import write_tables
 
 RECORD_FILE = "record.jsonl"

@@ -9,7 +9,6 @@ import pytest
 from harness.cache import cache_root
 from harness.compare.commits import (
     Commit,
-    empty_submodules,
     find_commit,
     has_file,
     require_commit,
@@ -144,16 +143,3 @@ def test_a_tree_that_cannot_be_laid_out(repository: Path, tmp_path: Path, monkey
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "file"))
     with pytest.raises(UsageError, match=r"file/worktrees: cannot be written \(Not a directory\); make room or set"):
         tree_of(found).__enter__()
-
-
-def test_a_path_into_a_submodule_says_that_it_is_empty(repository: Path) -> None:
-    sha = git(repository, "rev-parse", "HEAD")
-    git(repository, "update-index", "--add", "--cacheinfo", f"160000,{sha},third_party/models")
-    tree = git(repository, "write-tree")
-    git(repository, "reset", "--quiet")
-    found = require_commit(git(repository, "commit-tree", "-m", "with a submodule", tree))
-    for message in ("there is no file ../third_party/models/x.mlir", "x third_party/models/x"):
-        assert empty_submodules(found, "suites/small.toml", message) == (
-            "; third_party/models is a submodule, which is empty in the tree of a commit: compare runs of two checkouts"
-        )
-    assert empty_submodules(found, "suites/small.toml", "there is no file models/x.mlir") == ""

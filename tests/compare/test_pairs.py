@@ -131,31 +131,16 @@ def test_toolchains_of_two_runs(base: list[ToolchainRecord], head: list[Toolchai
 
 
 def test_runs_with_no_case_in_common() -> None:
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UsageError, match="this and that have no case in common; compare runs of one suite, or cases"):
         pair_runs(a_side(STOCK, label="this"), a_side(FAST, label="that"))
-    assert str(caught.value) == (
-        "this and that have no case in common; compare runs of one suite, and `harness list` shows a suite's cases "
-        "with their ids"
-    )
     with pytest.raises(UsageError, match="results/x: has no variant beside the baseline; compare it with another run"):
         pair_within(a_side(STOCK, label="results/x"))
-    with pytest.raises(UsageError, match="1 has the same name and another definition, and `harness compare this that"):
-        pair_runs(a_side(STOCK, label="this"), a_side(replace(FAST, name=STOCK.name), label="that"))
 
 
 # --- One run ---
 
 
-def test_within_a_run_every_variant_meets_the_baseline_of_its_group() -> None:
-    gpu = [a_case(variant, device="gpu") for variant in ("stock", "fast")]
-    assert names(pair_within(a_side(STOCK, FAST, a_case("tiled"), *gpu))) == [
-        ("net/fast@cpu", "net/stock@cpu", "net/fast@cpu"),
-        ("net/tiled@cpu", "net/stock@cpu", "net/tiled@cpu"),
-        ("net/fast@gpu", "net/stock@gpu", "net/fast@gpu"),
-    ]
-
-
-INERT, TILED = a_case("inert"), a_case("tiled")
+TILED = a_case("tiled")
 PEER = a_case("onnxruntime", peer="onnxruntime", toolchain="")
 BOTH_CRASH = dict.fromkeys([STOCK.name, FAST.name], CRASH)
 
@@ -238,7 +223,7 @@ def test_a_case_that_only_the_head_has(case: Case, broken: bool, expected: Decid
             replace(STOCK, compile_flags=("--a", "--b=2"), plugins=("fold",)),
             "the head adds --b=2, plugin fold and leaves out --b=1",
         ),
-        (STOCK, replace(STOCK, uri="local-task"), f"on device local-task instead of {STOCK.uri}"),
+        (STOCK, replace(STOCK, uri="local-task"), f"the head adds device local-task and leaves out device {STOCK.uri}"),
         (STOCK, STOCK, "the order of its flags, its model's definition or options of its plugins differ"),
     ],
 )
@@ -328,13 +313,6 @@ def compared(base: Side, head: Side) -> Comparison:
     return conclude(plan, [], {}, created="")
 
 
-def test_a_difference_beyond_the_tolerance_is_the_row(cache: Path) -> None:
-    comparison = compared(side(cache, [1, 2], code="base"), side(cache, [1, 3], code="head"))
-    (row,) = comparison.rows  # no figure of a module that gives other outputs is an improvement
-    assert row.verdict == "outputs differ"
-    assert row.reason == "head's output 0 differs in 1 of 2 values, worst at [1]: 3 where 2 is base's"
-
-
 @pytest.mark.parametrize("values", [[1, 2], [1.005, 2]])
 def test_outputs_that_agree_leave_the_row_to_its_times(cache: Path, values: list[float]) -> None:
     plan = plan_comparison(
@@ -356,31 +334,30 @@ def test_a_note_says_which_outputs_were_not_compared(cache: Path, head: dict[str
 
 
 @pytest.mark.parametrize(
-    ("values", "remark", "fate"),
+    ("values", "remark"),
     [
-        ([1, 2], "another program than the base's, with the same outputs", "are the same"),
-        ([1, 3], "another program than the base's, and its output 0 differs in 1 of 2 values", "differ"),
-        (None, "another program than the base's; outputs were not compared", "were not compared"),
+        ([1, 2], "another program than the base's, with the same outputs"),
+        ([1, 3], "another program than the base's, and its output 0 differs in 1 of 2 values"),
+        (None, "another program than the base's; outputs were not compared"),
     ],
 )
-def test_another_program_is_compared_and_says_so(
-    cache: Path, values: list[float] | None, remark: str, fate: str
-) -> None:
+def test_another_program_is_compared_and_says_so(cache: Path, values: list[float] | None, remark: str) -> None:
     base = side(cache, [1, 2], code="base")
     head = side(cache, values, code="head", program="bb", case_id="another")
     plan = plan_comparison(base, head, CompareOptions(remeasure=False, by_name=True))
     known = plan.outputs[GUARDED.name]
     assert known.verdict is None
     assert known.remark.startswith(remark)
-    notes = conclude(plan, [], {}, created="").notes
-    note = "The model of 1 case is another program in the head than in the base: outputs"
-    assert [text for text in notes if "program" in text] == [f"{note} {fate} in 1 ({GUARDED.name})"]
+    note = f"The two sides define 1 case differently: its model is another program ({GUARDED.name})"
+    assert note in conclude(plan, [], {}, created="").notes
 
 
-def test_what_two_releases_make_of_one_file_is_one_program(cache: Path) -> None:
+def test_what_two_releases_make_of_one_file_is_one_program_and_other_outputs_are_its_row(cache: Path) -> None:
     """The case is the same by its id, which holds the file: another import of it that gives other outputs is wrong."""
     base, head = side(cache, [1, 2], code="base"), side(cache, [1, 3], code="head", program="bb")
-    assert [row.verdict for row in compared(base, head).rows] == ["outputs differ"]
+    (row,) = compared(base, head).rows  # no figure of a module that gives other outputs is an improvement
+    assert row.verdict == "outputs differ"
+    assert row.reason == "head's output 0 differs in 1 of 2 values, worst at [1]: 3 where 2 is base's"
 
 
 @pytest.mark.parametrize(

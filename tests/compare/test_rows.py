@@ -3,13 +3,12 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness.compare.comparison import Plan, conclude, plan_comparison
+from harness.compare.comparison import Plan, plan_comparison
 from harness.compare.engine import Generation, Outcome
 from harness.compare.options import CompareOptions
 from harness.compare.pairs import Pair, Side, side_of
@@ -472,7 +471,6 @@ def test_gates_are_looked_at_before_anything_is_measured(gate: Gate, sentence: s
     require_gated_cases(pairs, [NOWHERE], "suites/net.toml", partial=True)
 
 
-NOW = datetime(2026, 1, 1, tzinfo=timezone.utc)
 NAMES = ("a", "b", "equal")
 GATE = Gate(name="slow", metric="compile-time", cases="net/b@*")
 
@@ -510,15 +508,3 @@ def test_those_that_are_asked_for_or_differ_plainly(
     head_s: float, options: dict[str, Any], compared: list[str]
 ) -> None:
     assert [pair.case.variant for pair in a_plan(head_s, **options).compiled] == compared
-
-
-def test_those_that_would_take_too_long_are_told() -> None:
-    def told(**options: Any) -> list[str]:
-        made = conclude(a_plan(4.0, **options), (), {}, created="")
-        return [note for note in made.notes if note.startswith("Compile times")]
-
-    assert told() == [
-        "Compile times of 2 cases differ 2-fold or more in what the runs recorded, and take up to 40 s a row to "
-        "compare: --compile-budget 40 (net/a@cpu, net/b@cpu)"
-    ]
-    assert told(compile_budget=40.0) == told(remeasure=False) == told(compile_budget=0.0) == []

@@ -7,19 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from harness.errors import RunError
 from harness.progress import Silent
 from harness.report.rows import rows_of
 from harness.store.check import Finding, check_folder
-from harness.store.files import describe_file, ends_in_newline, log_path, read_document, read_lines, read_manifest
-from harness.store.folders import is_id, is_known, is_name
+from harness.store.files import log_path, read_document, read_lines, read_manifest
 from harness.store.merging import merge
-from harness.store.run_directory import RunDirectory
-from tests.builders import make_header
-from tests.store.made import a_comparison, a_run, an_unfinished_run, finished_as_it_is
+from tests.store.made import a_comparison, a_run, finished_as_it_is
 
 Spoil = Callable[[Path], object]
 
@@ -93,20 +88,6 @@ def test_what_was_done_to_a_finished_run_is_found_and_never_merged(
     assert not list((tmp_path / "into").glob(".copying-*"))
 
 
-def test_what_is_not_finished_or_is_neither_says_so(tmp_path: Path) -> None:
-    finding = look(an_unfinished_run(tmp_path))
-    assert (finding.state, "harness run --resume" in finding.why) == ("unfinished", True)
-    for name, file, state in (
-        ("pictures", "a.svg", "not a run"),
-        ("stopped", "rounds.jsonl", "unfinished"),
-        ("some-bisect", "begun.json", "not a run"),
-    ):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / file).touch()
-        assert look(tmp_path / name).state == state
-    assert look(tmp_path / "some-bisect").why == "a bisect, which stays where it was made"
-
-
 @pytest.mark.parametrize("make", [a_run, a_comparison])
 def test_a_document_is_damaged_or_of_a_later_harness(tmp_path: Path, make: Callable[[Path], Path]) -> None:
     file = make(tmp_path) / ("run.json" if make is a_run else "comparison.json")
@@ -126,35 +107,7 @@ def test_a_folder_has_to_be_named_as_its_id_says(tmp_path: Path) -> None:
     assert check_folder(copy, name="published/mine", named_by_id=False).state == "ok"
 
 
-def test_names_that_the_harness_gives_and_others() -> None:
-    assert is_id("20261121-035012-esrgan") and is_id("20261121-035012-a.b_c+d-compare-2")
-    for bad in ("..", "esrgan", "20261121-035012-", "20261121-035012-a/b", "20261121-035012-a\n", "20261121-035012-😀"):
-        assert not is_id(bad)
-    assert not is_id(f"20261121-035012-{'a' * 10_000}")
-    assert is_name("my-run")
-    bad_names = ("", ".hidden", "..", "a b", "a/b", "a\nb", "|x|`y`<script>", "a" * 250, "marks", "published", "-rf")
-    assert not any(map(is_name, bad_names))
-    assert is_known("logs/net,stock@cpu.stderr.txt")
-    assert not any(map(is_known, ("logs/../run.json", "logs/a.sh", "../run.json", "/run.json", "logs/.txt")))
-
-
 # --- What a finished folder says of its own files ---
-
-
-def test_a_finished_folder_has_hash_and_size_of_every_file_of_it(tmp_path: Path) -> None:
-    with RunDirectory.create(tmp_path, make_header()) as directory:
-        directory.log("net/stock@cpu", "a tool's words")
-        directory.finish(lambda _: "# Report\n")
-    assert read_manifest(an_unfinished_run(tmp_path)) is None
-    for folder, kind, files in (
-        (directory.path, "run", ["logs/net,stock@cpu.stderr.txt", "report.md", "run.json"]),
-        (a_comparison(tmp_path), "comparison", ["comparison.json", "report.md", "rounds.jsonl"]),
-    ):
-        manifest = read_manifest(folder)
-        assert manifest is not None and sorted(manifest) == files
-        assert all(describe_file(folder / name) == record for name, record in manifest.items())
-        assert manifest["report.md"].bytes == (folder / "report.md").stat().st_size
-        assert look(folder) == Finding(name=folder.name, kind=kind, state="ok")
 
 
 OF_NOBODY = json.dumps({"sha256": "0" * 64, "bytes": 1})
@@ -178,14 +131,6 @@ def test_a_manifest_that_is_damaged_or_names_what_no_folder_has_is_named(tmp_pat
 
 
 # --- Files are read line by line, and never more than a limit at once ---
-
-
-@given(content=st.binary(max_size=60), limit=st.integers(min_value=60, max_value=80))
-def test_lines_are_what_ends_in_a_newline(tmp_path_factory: pytest.TempPathFactory, content: bytes, limit: int) -> None:
-    file = tmp_path_factory.getbasetemp() / "lines"
-    file.write_bytes(content)
-    assert list(read_lines(file, limit)) == content.split(b"\n")[:-1]
-    assert ends_in_newline(file) == (content.split(b"\n")[-1] == b"")
 
 
 def test_what_is_too_large_or_cannot_be_read_is_named(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import UsageError
-from harness.store.folders import find_folder, folder_names
+from harness.store.folders import find_folder
 
 FOLDERS = {
     "20260101-000000-a": "run.json",
@@ -87,8 +87,3 @@ def test_a_name_that_means_none_or_several(name: str, options: dict[str, object]
     with pytest.raises(UsageError) as caught:
         find_folder(name, **options)  # type: ignore[arg-type]
     assert str(caught.value).startswith(sentence)
-
-
-def test_the_names_that_are_completed() -> None:
-    assert folder_names(Path("results")) == list(FOLDERS)
-    assert folder_names(Path("here")) == folder_names(Path("nowhere")) == []

@@ -25,8 +25,7 @@ from harness.records.run import (
     Work,
 )
 from harness.store.folders import is_id
-from harness.store.journal import new_run_id
-from harness.store.run_directory import RECORDS, Record, RunDirectory, load_rounds, load_run
+from harness.store.run_directory import RECORDS, Record, RunDirectory, load_rounds, load_run, new_run_id
 from tests.builders import make_header, make_round
 from tests.report.builders import make_full_run
 from tests.store.made import contents, edit, room_for
@@ -86,13 +85,6 @@ def run(tmp_path: Path) -> Path:
     return directory.path
 
 
-def test_runs_of_the_same_second_have_names_of_their_own(tmp_path: Path) -> None:
-    directories = [RunDirectory.create(tmp_path, make_header("now-small")) for _ in range(3)]
-    names = ["now-small", "now-small-2", "now-small-3"]
-    assert [directory.path.name for directory in directories] == names
-    assert [load_run(directory.path).header.id for directory in directories] == names
-
-
 @pytest.mark.parametrize(
     ("suite", "name"),
     [("a_2.x+g", "a_2.x+g"), ("../../etc", "etc"), ("nul\0", "nul-"), ("", "suite"), ("L" * 999, "L" * 150)],
@@ -142,14 +134,6 @@ def test_a_second_writer_is_refused_and_drops_nothing(tmp_path: Path) -> None:
             RunDirectory.resume(directory.path)
         assert str(caught.value) == f"{directory.path}: another harness is writing this run; wait for it or stop it"
         assert (directory.path / "rounds.jsonl").read_bytes() == b'{"a line in flight'
-
-
-def test_what_a_tool_printed_is_kept_by_case(tmp_path: Path) -> None:
-    with RunDirectory.create(tmp_path, make_header()) as directory:
-        paths = [directory.log(case, f"of {case} ü") for case in ("a_b/c@d", "a/b_c@d", "a/b.c+d-e@f")]
-    assert len(set(paths)) == 3
-    assert all(path.parent == directory.path / "logs" for path in paths)
-    assert paths[1].read_text(encoding="utf-8") == "of a/b_c@d ü"
 
 
 # --- Folders that cannot be used ---

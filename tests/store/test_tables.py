@@ -15,13 +15,11 @@ from harness.errors import RunError, UsageError
 from harness.history.series import open_history
 from harness.records.run import Round
 from harness.report.rows import rows_of
-from harness.store.clock import clock_fault, utc_text
+from harness.store.evidence import clock_fault, utc_text
 from harness.store.run_directory import load_rounds
 from harness.store.schema import TABLES, column_records
-from harness.store.tables import NOTHING_YET, Tables
-from harness.store.work_directory import comparison_rows
+from harness.store.tables import Tables
 from tests.history.made import make_night, make_nights, night_id, store
-from tests.report.builders import make_comparison, make_row
 from tests.store.made import a_comparison, contents, edit
 
 MUCH_LATER = datetime(2100, 1, 1, tzinfo=timezone.utc)
@@ -54,16 +52,6 @@ def nobody(*_: object) -> None:
 
 
 # --- Columns ---
-
-
-def test_an_empty_folder_has_every_column_and_says_that_there_is_nothing_yet(results: Path, opened: Any) -> None:
-    results.mkdir()
-    tables = opened()
-
-    assert tables.notes == (NOTHING_YET,)
-    for name, table in TABLES.items():
-        assert all(column.meaning for column in table.columns)
-        assert list(tables.query(f"FROM {name}").columns) == [column.name for column in table.columns]
 
 
 def test_the_documentation_lists_every_column() -> None:
@@ -143,16 +131,6 @@ def test_turns_are_read_once_in_their_order_and_only_when_a_query_names_them(
     assert len(turns) == 2 * 3 * 4
     assert list(turns["place"][:4]) == [0, 1, 2, 3]
     assert list(turns["case"][:4]) == [turn.case for turn in run.rounds[0].turns]
-
-
-def test_a_comparison_becomes_a_row_for_each_of_its_own() -> None:
-    row = make_row("net/stock@cpu", verdict="regressed", ratio=1.1, gate="violated")
-    comparison = make_comparison([row], created="2026-01-02T02:00:00Z")
-    (record,) = comparison_rows(comparison)
-    assert set(record) == {column.name for column in TABLES["comparisons"].columns}
-    assert (record["comparison"], record["created"]) == (comparison.id, "2026-01-02T02:00:00+00:00")
-    assert (record["base_run"], record["head_run"]) == (comparison.base.run, comparison.head.run)
-    assert (record["verdict"], record["ratio"], record["gate"]) == ("regressed", 1.1, "violated")
 
 
 # --- One folder costs no other ---
@@ -319,20 +297,6 @@ def test_a_statement_that_cannot_be_answered_says_why(tables: Tables, statement:
         tables.query(statement)
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "SELECT count(*) FROM points;",
-        "DESCRIBE points",
-        "EXPLAIN ANALYZE SELECT * FROM points",
-        "PIVOT points ON metric USING avg(value) GROUP BY suite",
-        "SELECT * FROM points WHERE suite = ?",
-    ],
-)
-def test_whatever_reads_is_answered(tables: Tables, statement: str) -> None:
-    assert len(tables.query(statement, ["nightly"] if "?" in statement else []))
-
-
 # --- Clocks that cannot be right are told in words ---
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
@@ -359,11 +323,6 @@ def rounds(*seconds: float, host: str = "") -> list[Round]:
 )
 def test_a_clock_that_cannot_be_right(started: str, measured: list[Round], fault: str) -> None:
     assert clock_fault(started, measured, NOW) == fault
-
-
-def test_times_of_all_zones_become_utc() -> None:
-    assert utc_text("2026-11-21T03:15:00+02:00") == "2026-11-21T01:15:00+00:00"
-    assert utc_text("2026-11-21T03:15:00Z") == utc_text("2026-11-21T03:15:00") == "2026-11-21T03:15:00+00:00"
 
 
 @given(st.text(max_size=40))

@@ -103,7 +103,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Mon
             raise OSError(28, "No space left on device")
         path.write_bytes(content)
 
-    monkeypatch.setattr("harness.store.journal.write_atomically", fail)
+    monkeypatch.setattr("harness.store.run_directory.write_atomically", fail)
     with pytest.raises(RunError, match=r"cannot be written \(No space left on device\); make room or choose another"):
         keep(tmp_path)
     assert not list(tmp_path.iterdir())
@@ -140,8 +140,6 @@ def test_an_explanation_that_was_stopped_is_known(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt), ExplanationDirectory.create(tmp_path, "esrgan", NOW, BEGUN) as directory:
         directory.keep_generation("row", "profile", 0, "modules", {})
         raise KeyboardInterrupt
-    finding = check_folder(directory.path, name=directory.path.name)
-    assert (finding.state, finding.why) == ("unfinished", "an explanation that was stopped")
     assert find_folder(tmp_path / "latest", kind="explanation", unfinished=True) == directory.path
 
 
