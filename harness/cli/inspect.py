@@ -19,7 +19,7 @@ from harness.cache import environments_root
 from harness.cli.app import app, application_for
 from harness.cli.output import emit, print_text, reporter, tell, teller
 from harness.cli.run import run_and_print
-from harness.doctor import devices_of, diagnose, diagnosis_page, render_json
+from harness.doctor.examine import devices_of, diagnose, diagnosis_page, render_json
 from harness.errors import ExitCode, ToolchainError, UsageError
 from harness.files import shipped
 from harness.ir.counts import check_ops

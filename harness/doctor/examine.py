@@ -1,14 +1,16 @@
-"""Facts of a machine -> findings: what is there, what is missing, what makes times noisy."""
+"""Is a machine fit to measure: what is there, what is missing, what makes times noisy; as a page and as JSON."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from typing import Any, Literal
 
-from harness import process
+from harness import __version__, process
 from harness.errors import SuiteError, ToolchainError
 from harness.measure import account, counters
 from harness.peers.peer import PEERS, AppliedPeer, find_peer
+from harness.report.data import to_json
+from harness.report.page import Code, Heading, Page, Paragraph, Part, Tone
 from harness.suite.load import Suite
 from harness.text import plural
 from harness.toolchain.devices import (
@@ -78,13 +80,6 @@ class Diagnosis:
     # Drivers, and drivers of Vulkan, that somebody wants to be here; others that are not here are notes
     asked: frozenset[str] = frozenset()
 
-    @property
-    def unasked(self) -> bool:
-        """Whether a device that nobody asked for is not here."""
-        names = {probe.driver for probe in self.probes if probe.reason is not None}
-        names |= {name for name, probe in self.vulkan_drivers.items() if probe.reason is not None}
-        return bool(names - self.asked - set(PROCESSORS))
-
     @cached_property
     def findings(self) -> Mapping[Topic, Sequence[Finding]]:
         """Everything that the doctor finds, by topic; silent on what is not known."""
@@ -92,9 +87,9 @@ class Diagnosis:
         process = self.environment["process"]
         return {
             "toolchain": [*_toolchain(self.toolchain, self.environments, process)],
-            "devices": [*_devices(self.probes, self.asked), *_vulkan_drivers(self.vulkan_drivers, self.asked)],
+            "devices": [*_devices(self.probes, self.vulkan_drivers, self.asked)],
             "peers": [*_peers(self.peers)],
-            "machine": [*_machine(machine, load), *_load(load, cpu)],
+            "machine": [*_machine(machine, load, cpu.get("logical_cores", 1))],
             "processor": [*_processor(cpu), *_frequency(cpu)],
             "memory": [*_memory(self.environment["memory"], process)],
             "process": [*_process(process, self.own_time)],
@@ -113,19 +108,16 @@ MEMORY_WANTED_BYTES = 2 * 2**30
 
 
 def _gib(size_bytes: int) -> str:
-    """A size for reading: `23.5 GiB`."""
     return f"{size_bytes / 2**30:.1f} GiB"
 
 
-def _machine(machine: dict[str, Any], load: dict[str, Any]) -> Iterator[Finding]:
+def _machine(machine: dict[str, Any], load: dict[str, Any], cores: int) -> Iterator[Finding]:
     if machine.get("virtual"):
         kind = f" ({machine['hypervisor']})" if "hypervisor" in machine else ""
         yield _warning(
             f"this is a virtual machine{kind}: neighbours slow its cores and caches, unseen from here",
             "compare what one run measured side by side, not figures of two days or two machines",
         )
-    elif machine.get("virtual") is False:
-        yield _ok("this is a real machine, not a virtual one")
     if "class" in machine:
         yield _ok(f"figures belong to machine {machine.get('id')}, of the class: {machine['class']}")
     steal_percent = load.get("steal_percent", 0)
@@ -134,20 +126,12 @@ def _machine(machine: dict[str, Any], load: dict[str, Any]) -> Iterator[Finding]
             f"since it started, the host gave {steal_percent:.1f} % of the CPU time wanted here to others (steal)",
             "measure when the host is quiet, or on another one",
         )
-
-
-def _load(load: dict[str, Any], cpu: dict[str, Any]) -> Iterator[Finding]:
-    if "load_1min" not in load:
-        return
-    load_1min, cores = load["load_1min"], cpu.get("logical_cores", 1)
+    load_1min = load.get("load_1min", 0.0)
+    said = f"the load of the last minute is {load_1min:.2f}"
     if load_1min >= min(1.0, cores / 4):  # a whole core, or a quarter of a small machine
-        yield _warning(
-            f"something else is running: the load of the last minute is {load_1min:.2f}",
-            "find it and let it end before measuring",
-            "top",
-        )
-    else:
-        yield _ok(f"little else is running: the load of the last minute is {load_1min:.2f}")
+        yield _warning(f"something else is running: {said}", "find it and let it end before measuring", "top")
+    elif load:
+        yield _ok(f"little else is running: {said}")
 
 
 def _processor(cpu: dict[str, Any]) -> Iterator[Finding]:
@@ -172,8 +156,6 @@ def _processor(cpu: dict[str, Any]) -> Iterator[Finding]:
             " start the harness on the fast cores alone",
             f"taskset --cpu-list {fastest} harness run ...",
         )
-    if "isolated_cores" in cpu:
-        yield _ok(f"cores kept free of other work (isolcpus): {cpu['isolated_cores']}")
     if cpu.get("smt"):
         yield _warning(
             "simultaneous multithreading is on: two threads share a core, and each slows the other",
@@ -195,17 +177,13 @@ def _frequency(cpu: dict[str, Any]) -> Iterator[Finding]:
         )
     if cpu.get("turbo"):
         # Two interfaces for the same thing, by the driver in charge.
-        intel = str(cpu.get("frequency_driver", "")).startswith("intel")
-        off = "echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost"
-        if intel:
-            off = "echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo"
+        is_intel = str(cpu.get("frequency_driver", "")).startswith("intel")
+        switch = "1 | sudo tee .../intel_pstate/no_turbo" if is_intel else "0 | sudo tee .../cpufreq/boost"
         yield _warning(
             "turbo is on: a core's speed depends on how warm it is and on what other cores do",
             "turn it off while measuring",
-            off,
+            f"echo {switch.replace('...', '/sys/devices/system/cpu')}",
         )
-    elif cpu.get("turbo") is False:
-        yield _ok("turbo is off")
 
 
 def _memory(memory: dict[str, Any], process: dict[str, Any]) -> Iterator[Finding]:
@@ -258,12 +236,6 @@ def _process(process: dict[str, Any], no_own_time: str | None) -> Iterator[Findi
             "turn it on, so that generations sample layouts",
             "sudo sysctl kernel.randomize_va_space=2",
         )
-    elif process.get("aslr"):
-        yield _note(
-            "address space randomisation is on: each process has its own memory layout, which moves the time of"
-            " short calls by about 1 %",
-            "leave it on: several generations average it out, where turning it off would only hide it",
-        )
     if no_own_time is not None:
         yield _note(
             no_own_time, "wall time decides, and what other processes take is in it: leave the machine alone meanwhile"
@@ -285,38 +257,30 @@ def _toolchain(
         yield _ok(f"IREE {extra.version} for --toolchain {extra.version}, {size}")
 
 
-def _not_here(name: str, what: str, advice: str | None, asked: frozenset[str]) -> Finding:
-    """A device that is not here: nothing is wrong with a machine that has no GPU, unless somebody wants to use one."""
-    if name in asked or name in PROCESSORS:
-        return _missing(what, advice)
-    return _note(what, advice)
+def _devices(
+    probes: Sequence[DeviceProbe], vulkan_drivers: Mapping[str, DeviceProbe], asked: frozenset[str]
+) -> Iterator[Finding]:
+    """What each driver offers, and what `vulkan` comes to for devices of suites that say which driver.
 
-
-def _devices(probes: Sequence[DeviceProbe], asked: frozenset[str]) -> Iterator[Finding]:
+    Nothing is wrong with a machine that has no GPU, unless somebody wants to use one.
+    """
     if not probes:
         yield _missing("no device can be looked for without IREE's tools")
-    for probe in probes:
+    named = [(probe.driver, probe.driver, probe) for probe in probes]
+    named += [(name, f'vulkan_driver = "{name}"', probe) for name, probe in vulkan_drivers.items()]
+    for name, title, probe in named:
         if probe.reason is not None:
             detail = f" ({probe.detail})" if probe.detail else ""
-            yield _not_here(probe.driver, f"{probe.driver}: {probe.reason}{detail}", probe.advice, asked)
+            kind = _missing if name in asked or name in PROCESSORS else _note
+            yield kind(f"{title}: {probe.reason}{detail}", probe.advice)
         for device in probe.devices:
             # Of several devices, a suite says which one by its URI.
-            what = f"{probe.driver if len(probe.devices) == 1 else device.uri}: {device.facts}"
-            if device.is_software:
+            what = f"{title if len(probe.devices) == 1 else device.uri}: {device.facts}"
+            if device.is_software and name == probe.driver:
                 advice = "use it to see that things work: its times say nothing about a GPU"
                 yield _note(f"{what}; a software device, played by the CPU", advice)
             else:
                 yield _ok(what)
-
-
-def _vulkan_drivers(probes: Mapping[str, DeviceProbe], asked: frozenset[str]) -> Iterator[Finding]:
-    """What `vulkan` comes to for devices of suites that say which driver."""
-    for name, probe in probes.items():
-        key = f'vulkan_driver = "{name}"'
-        if probe.reason is not None:
-            yield _not_here(name, f"{key}: {probe.reason}", probe.advice, asked)
-        for device in probe.devices:
-            yield _ok(f"{key}: {device.facts}")
 
 
 def _peers(peers: Sequence[PeerHere]) -> Iterator[Finding]:
@@ -382,3 +346,69 @@ def _peer_here(name: str) -> PeerHere:
         return PeerHere(name=name, missing=str(error))
     missing = peer.missing
     return PeerHere(name=name, version=peer.version if missing is None else None, missing=missing)
+
+
+# --- The page, and the document for programs ---
+
+# A mark and a word each, since colours do not reach everybody, nor every log.
+_MARKS: dict[Level, tuple[str, Tone]] = {
+    "ok": ("+", "good"),
+    "note": ("i", "new"),
+    "warning": ("!", "open"),
+    "missing": ("x", "bad"),
+}
+
+
+def diagnosis_page(diagnosis: Diagnosis) -> Page:
+    """The findings by topic, each with its level as mark and word and with what to do; a summary ends them."""
+    parts: list[Part] = []
+    for topic, title in TOPICS.items():
+        findings = diagnosis.findings[topic]
+        if findings:
+            parts.append(Heading(title))
+        for finding in findings:
+            mark, tone = _MARKS[finding.level]
+            parts.append(Paragraph(f"{mark} {finding.level}: {finding.what}", tone))
+            if finding.advice:
+                parts.append(Paragraph(f"-> {finding.advice}{':' if finding.command else ''}"))
+            if finding.command:
+                parts.append(Code(finding.command, "sh"))
+    counts: list[tuple[int, Level]] = [(diagnosis.count(level), level) for level in _MARKS]
+    same = ("ok", "missing")  # words without a plural of their own
+    found = ", ".join(plural(count, level, level if level in same else "") for count, level in counts if count)
+    if isinstance(diagnosis.toolchain, str):
+        conclusion = "Nothing can be compiled or measured here before the toolchain is there."
+    elif diagnosis.count("warning"):
+        conclusion = "Measuring works, but times are noisier than they need be: see the warnings."
+    else:
+        conclusion = "Nothing was found that makes times noisy."
+    parts += [Heading("Summary"), Paragraph(f"{found}. {conclusion}")]
+    return Page(parts=parts)
+
+
+def render_json(diagnosis: Diagnosis) -> str:
+    """The findings and the facts behind them as one JSON document with `schema_version`."""
+    toolchain = diagnosis.toolchain
+    return to_json(
+        {
+            "harness_version": __version__,
+            "toolchain": {
+                "version": toolchain.version,
+                "revision": toolchain.revision,
+                "compiler_sha256": toolchain.compiler_sha256,
+            }
+            if isinstance(toolchain, Toolchain)
+            else None,
+            "extra_toolchains": [
+                {"version": extra.version, "disk_bytes": extra.disk_bytes} for extra in diagnosis.environments
+            ],
+            "devices": [asdict(probe) for probe in diagnosis.probes],
+            "vulkan_drivers": {name: asdict(probe) for name, probe in diagnosis.vulkan_drivers.items()},
+            "peers": [asdict(peer) for peer in diagnosis.peers],
+            "counters": {"unavailable": diagnosis.counters},
+            "environment": diagnosis.environment,
+            "findings": [
+                {"topic": topic, **asdict(finding)} for topic, found in diagnosis.findings.items() for finding in found
+            ],
+        }
+    )

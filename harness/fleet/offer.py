@@ -10,8 +10,7 @@ from typing import Any
 
 from harness import __version__
 from harness.cache import environments_root
-from harness.doctor import diagnose
-from harness.doctor.examine import PeerHere
+from harness.doctor.examine import PeerHere, diagnose
 from harness.errors import ToolchainError, UsageError
 from harness.machine.environment import harness_commit
 from harness.machine.identity import machine_class, processor_identity

@@ -11,7 +11,7 @@ import pytest
 
 from harness.cli import inspect, run_command_line
 from harness.cli.inspect import ir
-from harness.doctor import diagnose
+from harness.doctor.examine import diagnose
 from harness.errors import ExitCode, SuiteError, ToolchainError, UsageError
 from harness.metrics import PHASES
 from harness.plugins import PLUGINS, Plugin, apply_plugin
