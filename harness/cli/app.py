@@ -13,64 +13,31 @@ from harness import __version__
 
 # The module of each command, and the first sentence of its help.
 COMMANDS = {
-    "ablate": (
-        "inspect:ablate",
-        "Run a model with no option of a plugin, each alone, all but each, and all; show what each does.",
-    ),
-    "check": ("run:check", "Say what is wrong with a suite, or has no effect in it, without compiling anything."),
+    "ablate": ("inspect:ablate", "Run a model with no option of a plugin, each alone, all but each, and all."),
     "bench": ("inspect:bench", "Time a model's file under several sets of flags side by side; no suite is needed."),
-    "bisect": (
-        "bisect:bisect",
-        "Find the release since which a case is slower, or the flags that make it so, by measuring.",
-    ),
-    "compare": (
-        "compare:compare",
-        "Say of every case whether head is slower, faster or as fast as base, by measuring both.",
-    ),
-    "completion": (
-        "inspect:completion",
-        "Print a script that makes a shell complete commands, options, files and names of runs.",
-    ),
-    "dashboard": (
-        "plot:dashboard",
-        "Make a folder of pages that shows a whole history, for a browser or any web server.",
-    ),
+    "bisect": ("bisect:bisect", "Find the release since which a case is slower, or the flags that make it so."),
+    "check": ("run:check", "Say what is wrong with a suite, or has no effect in it, without compiling anything."),
+    "compare": ("compare:compare", "Say of every case whether head is slower or faster than base, by measuring both."),
+    "completion": ("inspect:completion", "Print a script that makes a shell complete commands and names of runs."),
+    "dashboard": ("plot:dashboard", "Make a folder of pages that shows a whole history, for any web server."),
     "doctor": ("inspect:doctor", "Say what is here: tools, drivers, devices, and what would make timing noisy."),
-    "explain": (
-        "compare:explain",
-        "Say where the time of a case goes on two sides, and what the compiler did differently.",
-    ),
+    "explain": ("compare:explain", "Say where the time of a case goes on two sides, and what the compiler did there."),
     "export": ("inspect:export", "Write a model's MLIR and inputs to a folder, for use with plain IREE tools."),
-    "fleet": (
-        "fleet:fleet",
-        "Let many hosts compile and measure for one run: certificates, a scheduler, workers, their state.",
-    ),
+    "fleet": ("fleet:fleet", "Let many hosts compile and measure for one run."),
     "github": ("github:github", "Post reports on GitHub."),
-    "history": (
-        "history:history_app",
-        "Ask all runs of a results folder: what changed, when, and by the compiler or the machine.",
-    ),
+    "history": ("history:history_app", "Ask all runs of a results folder: what changed, when, and by whose doing."),
     "ir": ("inspect:ir", "Count the operations of a case's IR at phases of the compiler, or compare two cases' IR."),
     "list": ("run:list_cases", "Show a suite's cases, and which of them would be skipped here and why."),
     "new": ("inspect:new_app", "Begin a plugin or a suite of your own, or write out the suites of the harness."),
     "plot": ("plot:plot", "Draw a run, a comparison, an explanation, a tuning, or a series of a results folder."),
     "plugins": ("inspect:plugins", "Show the plugins, builders and peers that are installed, with their options."),
     "report": ("report:report", "Print the report of a run or another result again."),
-    "results": (
-        "results:results_app",
-        "Keep many runs: list, tag, merge and check them.",
-    ),
+    "results": ("results:results_app", "Keep many runs: list, tag, merge and check them."),
     "run": ("run:run", "Compile, check and measure every case of a suite, and print the report."),
     "schema": ("inspect:schema", "Print the JSON Schema of one kind of TOML file, for editors."),
-    "selfcheck": (
-        "compare:selfcheck",
-        "Compare modules with themselves: how often is a verdict wrong, how small a change seen?",
-    ),
+    "selfcheck": ("compare:selfcheck", "Compare modules with themselves: how often is a verdict wrong?"),
     "tune": ("bisect:tune", "Search the flags, plugins and lowering configurations that make a model fast."),
-    "verdict": (
-        "bisect:verdict",
-        "Say whether a case is as good as a run's, with the exit status that `git bisect run` wants.",
-    ),
+    "verdict": ("bisect:verdict", "Say whether a case is as good as a run's, as `git bisect run` asks it."),
 }
 
 

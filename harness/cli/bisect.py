@@ -29,7 +29,7 @@ def bisect(
     *,
     format: PageFormat = "terminal",  # noqa: A002 (the option's name)
 ) -> int:
-    """Find the release since which a case is slower, or the flags that make it so, by measuring.
+    """Find the release since which a case is slower, or the flags that make it so.
 
     harness bisect suites/esrgan.toml --case rdb/stock@cpu --good iree==3.6.0 --bad iree==3.8.0
 
@@ -52,7 +52,7 @@ def bisect(
 
 @app.command
 def verdict(options: VerdictOptions) -> int:
-    """Say whether a case is as good as a run's, with the exit status that `git bisect run` wants.
+    """Say whether a case is as good as a run's, as `git bisect run` asks it.
 
     git bisect run harness verdict suites/x.toml --case net/stock@cpu --against ../good --compiler build
 

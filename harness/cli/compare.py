@@ -42,7 +42,7 @@ def compare(
     full: Flag = False,
     out: Path | None = None,
 ) -> int:
-    """Say of every case whether head is slower, faster or as fast as base, by measuring both.
+    """Say of every case whether head is slower or faster than base, by measuring both.
 
     A side is a run, a release of IREE or a commit: `harness compare main HEAD --suite suites/x.toml`.
 
@@ -123,7 +123,7 @@ def _compare(session: ComparisonSession, sides: tuple[Named, Named] | None) -> t
 
 @app.command
 def selfcheck(options: SelfcheckOptions) -> int:
-    """Compare modules with themselves: how often is a verdict wrong, how small a change seen?
+    """Compare modules with themselves: how often is a verdict wrong?
 
     The exit status is 0 whatever it finds: a false alarm here is a finding about the machine.
     """
@@ -152,7 +152,7 @@ def explain(
     full: Flag = False,
     out: Path | None = None,
 ) -> int:
-    """Say where the time of a case goes on two sides, and what the compiler did differently.
+    """Say where the time of a case goes on two sides, and what the compiler did there.
 
     harness explain iree==3.10.0 iree==3.12.0 rdb/stock@cpu --suite suites/esrgan.toml
 

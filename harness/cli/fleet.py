@@ -60,7 +60,7 @@ def require_waiting(fleet: str | None, *, wait: bool) -> None:
 
 fleet = App(
     name="fleet",
-    help="Let many hosts compile and measure for one run: certificates, a scheduler, workers, their state.",
+    help="Let many hosts compile and measure for one run.",
 )
 app.command(fleet)
 

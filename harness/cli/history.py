@@ -106,7 +106,7 @@ app.command(history_app)
 
 @history_app.default
 def history(options: HistoryOptions | None = None) -> int:
-    """Ask all runs of a results folder: what changed, when, and by the compiler or the machine.
+    """Ask all runs of a results folder: what changed, when, and by whose doing.
 
     Without options: a line for each suite, and the cases that fail. With --changes the exit status is 1 where, in the
     last runs, a latency, its ratio to the reference or a compile time became longer by the compiler, and nobody has

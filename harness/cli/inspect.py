@@ -96,7 +96,7 @@ def _print_two(named: Sequence[NamedCase], options: IrOptions) -> None:
 
 @app.command
 def ablate(options: AblateOptions) -> int:
-    """Run a model with no option of a plugin, each alone, all but each, and all; show what each does."""
+    """Run a model with no option of a plugin, each alone, all but each, and all."""
     suite = write_ablation(options)
     _say_where(suite, "option", options)
     chosen = RunOptions(suite, budget_s=options.budget_s, results=options.results)
@@ -159,7 +159,7 @@ def schema(kind: Kind) -> int:
 
 @app.command
 def completion(shell: Literal["bash", "zsh", "fish"]) -> int:
-    """Print a script that makes a shell complete commands, options, files and names of runs.
+    """Print a script that makes a shell complete commands and names of runs.
 
     For bash: eval "$(harness completion bash)", in ~/.bashrc too.
 

@@ -212,7 +212,7 @@ def dashboard(
     title: str = "IREE benchmarks",
     everything: Everything = False,
 ) -> int:
-    """Make a folder of pages that shows a whole history, for a browser or any web server.
+    """Make a folder of pages that shows a whole history, for any web server.
 
     The exit status is 0 also where there is nothing to show yet; the pages then say what to do.
 
