@@ -3,6 +3,7 @@
 import contextlib
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import KW_ONLY, asdict, dataclass, replace
 from pathlib import Path
@@ -15,7 +16,6 @@ from harness.cli.output import emit, print_report, print_text, reporter, tell, t
 from harness.errors import ExitCode, HarnessError, Interrupted, NothingSelected, UsageError
 from harness.options import DataFormat, Format, Loudness, Quiet, Toolchains, command_options
 from harness.process import stop_all
-from harness.records.case import Case
 from harness.report import render
 from harness.report.command_pages import SuiteOutcome, outcome_records, outcomes_page
 from harness.report.data import to_json
@@ -75,9 +75,7 @@ def list_cases(options: ListOptions) -> int:
     shard = parse_shard(options.shard) if options.shard is not None else None
     is_list, say = find_list(options.suite) is not None, teller(quiet=options.quiet)
 
-    def planned(suite: Path) -> tuple[ExitCode, dict[str, Any]]:
-        if is_list and options.format == "terminal":
-            print_text(str(suite))
+    def planned(suite: Path) -> tuple[ExitCode, dict[str, Any], list[str]]:
         try:
             toolchains = find_toolchains(options.toolchains, suite, say)
             cases = prepare(suite, selection, toolchains, shard=shard).cases
@@ -85,45 +83,44 @@ def list_cases(options: ListOptions) -> int:
             if not is_list:
                 raise
             cases = ()
-        if options.format == "terminal":
-            _print_cases(cases, flags=options.flags or options.verbose)
-        return ExitCode.OK, {"suite": suite.as_posix(), "cases": [asdict(case) for case in cases]}
+        width = max((len(case.name) for case in cases), default=0)
+        lines = [str(suite)] if is_list else []  # which grep and awk read, so no table
+        for case in cases:
+            remark = f"skipped: {case.skip}" if case.skip else "expected to fail" if case.known_to_fail else ""
+            lines.append(f"{case.name:<{width}}  {case.id}  {remark}".rstrip())
+            if options.flags or options.verbose:
+                lines += [f"    {flag}" for flag in (*case.compile_flags, *case.run_flags)]
+        skipped = sum(case.skip is not None for case in cases)
+        lines.append(f"{len(cases)} cases, {skipped} of them skipped here")
+        return ExitCode.OK, {"suite": suite.as_posix(), "cases": [asdict(case) for case in cases]}, lines
 
     return _each_suite(options.suite, options.format, planned)
 
 
-def _each_suite(path: Path, output_format: DataFormat, do: Callable[[Path], tuple[ExitCode, dict[str, Any]]]) -> int:
+def _each_suite(
+    path: Path, output_format: DataFormat, do: Callable[[Path], tuple[ExitCode, dict[str, Any], list[str]]]
+) -> int:
     """Do it with a suite, or with each of a list, whatever is wrong with others; the weightiest status.
 
-    What comes of each is its status and its record for programs.
+    What comes of each is its status, its record for programs, and its lines for people.
     """
     found = find_list(path)
     status, records = ExitCode.OK, []
     for suite in found.suites if found is not None else (path,):
         try:
-            own, record = do(suite)
+            own, record, lines = do(suite)
         except UsageError as error:
             if found is None:
                 raise
             tell(str(error))
-            own, record = ExitCode.USAGE, {"suite": suite.as_posix(), "error": str(error)}
+            own, record, lines = ExitCode.USAGE, {"suite": suite.as_posix(), "error": str(error)}, []
         status = max(status, own, key=WEIGHT.index)
         records.append(record)
+        if output_format == "terminal" and lines:
+            print_text("\n".join(lines))
     if output_format == "json":
         print_text(to_json(records[0] if found is None else {"list": found.path.as_posix(), "suites": records}))
     return status
-
-
-def _print_cases(cases: tuple[Case, ...], *, flags: bool) -> None:
-    """A line for each case, and their number; lines that grep and awk read, so no table."""
-    width = max((len(case.name) for case in cases), default=0)
-    for case in cases:
-        remark = f"skipped: {case.skip}" if case.skip else "expected to fail" if case.known_to_fail else ""
-        print_text(f"{case.name:<{width}}  {case.id}  {remark}".rstrip())
-        if flags:
-            sys.stdout.write("".join(f"    {flag}\n" for flag in (*case.compile_flags, *case.run_flags)))
-    skipped = sum(case.skip is not None for case in cases)
-    print_text(f"{len(cases)} cases, {skipped} of them skipped here")
 
 
 # --- check ---
@@ -152,48 +149,36 @@ def check(options: CheckOptions) -> int:
     run here, and else 0; what is not used is only said.
     """
 
-    def checked(suite: Path) -> tuple[ExitCode, dict[str, Any]]:
+    def checked(suite: Path) -> tuple[ExitCode, dict[str, Any], list[str]]:
         toolchains = find_toolchains(options.toolchains, suite, teller(quiet=options.quiet))
         with reporter(quiet=options.quiet) as progress:
             found = check_suite(suite, toolchains, progress)
-        if options.format == "terminal":
-            print_text("\n".join(_lines(found)))
-        return status_of(found), _record(found)
+        status, skips = _status_of(found), Counter(case.skip for case in found.cases if case.skip is not None)
+        skipped = f", {skips.total()} of them skipped here" if skips else ""
+        lines = [f"{suite}: {plural(len(found.cases), 'case')} under IREE {', '.join(found.toolchains)}{skipped}"]
+        lines += [f"  skipped: {plural(number, 'case')}: {reason}" for reason, number in skips.most_common()]
+        lines += [f"  {finding.kind}: {finding.text}" for finding in found.findings]
+        if not found.findings:
+            lines.append("  nothing is wrong as far as that shows without compiling")
+        record = {
+            "suite": suite.as_posix(),
+            "toolchains": list(found.toolchains),
+            "cases": len(found.cases),
+            "skipped": dict(skips.most_common()),
+            "findings": [asdict(finding) for finding in found.findings],
+            "exit_status": int(status),
+        }
+        return status, record, lines
 
     return _each_suite(options.suite, options.format, checked)
 
 
-def status_of(checked: Checked) -> ExitCode:
-    """The exit status of one suite's check."""
+def _status_of(checked: Checked) -> ExitCode:
     kinds = {finding.kind for finding in checked.findings}
     if "contradiction" in kinds:
         return ExitCode.USAGE
     nothing_runs = all(case.skip is not None for case in checked.cases)
     return ExitCode.CASE_FAILED if "failed" in kinds or nothing_runs else ExitCode.OK
-
-
-def _lines(checked: Checked) -> list[str]:
-    skipped = sum(checked.skipped.values())
-    lines = [
-        f"{checked.suite}: {plural(len(checked.cases), 'case')} under IREE {', '.join(checked.toolchains)}"
-        f"{f', {skipped} of them skipped here' if skipped else ''}"
-    ]
-    lines += [f"  skipped: {plural(number, 'case')}: {reason}" for reason, number in checked.skipped.items()]
-    lines += [f"  {finding.kind}: {finding.text}" for finding in checked.findings]
-    if not checked.findings:
-        lines.append("  nothing is wrong as far as that shows without compiling")
-    return lines
-
-
-def _record(checked: Checked) -> dict[str, Any]:
-    return {
-        "suite": checked.suite.as_posix(),
-        "toolchains": list(checked.toolchains),
-        "cases": len(checked.cases),
-        "skipped": dict(checked.skipped),
-        "findings": [asdict(finding) for finding in checked.findings],
-        "exit_status": int(status_of(checked)),
-    }
 
 
 # --- run ---
@@ -221,19 +206,11 @@ def run_one(options: RunOptions, *, purpose: str = "") -> Path:
     options = _resumed(options)
     assert options.suite is not None  # noqa: S101 (_resumed made sure)
     if options.fleet is not None and options.shard is not None:
-        raise UsageError(
-            "--fleet shares a suite out over hosts, and --shard over machines that do not know each other; leave one of"
-            " them out"
-        )
+        raise UsageError("--fleet shares a suite out over its hosts by itself; leave --shard out")
     if options.fleet is not None and options.jobs is not None:
-        raise UsageError(
-            "--jobs is of one machine, and each host of a fleet has its own; give it to harness fleet worker"
-        )
+        raise UsageError("--jobs is of one machine; give it to harness fleet worker")
     require_waiting(options.fleet, wait=options.wait)
-    with (
-        reporter(quiet=options.quiet, verbose=options.verbose) as progress,
-        bench_at(options) as bench,
-    ):
+    with reporter(quiet=options.quiet, verbose=options.verbose) as progress, bench_at(options) as bench:
         toolchains = find_toolchains(options.toolchains, options.suite, progress.note)
         return run_suite(options, progress, toolchains, bench, purpose=purpose)
 
@@ -266,13 +243,6 @@ def _resumed(options: RunOptions) -> RunOptions:
     )
 
 
-def print_run(path: Path, output_format: Format) -> int:
-    """Print a run's report; the exit status of the run."""
-    found = load_run(path)
-    print_report(found, output_format, results=path.parent)
-    return int(build_report(found).summary.exit_code)
-
-
 def run_and_print(options: RunOptions, output_format: Format, *, purpose: str = "") -> int:
     """Run one suite and print its report, also as far as it came where the user stops it; the exit status."""
     try:
@@ -281,13 +251,14 @@ def run_and_print(options: RunOptions, output_format: Format, *, purpose: str = 
         stop_all()  # before rendering, which takes a moment
         if error.run is not None:
             with contextlib.suppress(HarnessError, OSError):  # it may be too young, and the terminal gone
-                print_run(error.run, output_format)
+                print_report(load_run(error.run), output_format, results=error.run.parent)
                 sys.stdout.flush()
         raise
-    status = print_run(path, output_format)
+    found = load_run(path)
+    print_report(found, output_format, results=path.parent)
     if not options.quiet:
         tell_where(path)
-    return status
+    return int(build_report(found).summary.exit_code)
 
 
 def run_list(suites: SuiteList, options: RunOptions, output_format: Format) -> int:
@@ -307,9 +278,11 @@ def run_list(suites: SuiteList, options: RunOptions, output_format: Format) -> i
     interrupted: Interrupted | None = None
     for number, suite in enumerate(suites.suites, start=1):
         say(f"{suite}: suite {number} of {len(suites.suites)}")
-        path, status, note = None, ExitCode.OK, ""
+        path, found, status, note = None, None, ExitCode.OK, ""
         try:
             path = run_one(replace(options, suite=suite))
+            found = load_run(path)
+            status = build_report(found).summary.exit_code
         except NothingSelected:
             note = f"{suite}: passed over, since {NOTHING}"
         except Interrupted as error:
@@ -317,31 +290,23 @@ def run_list(suites: SuiteList, options: RunOptions, output_format: Format) -> i
             left = ", ".join(str(later) for later in suites.suites[number:])
             interrupted = Interrupted(f"{error}{f'; not begun were {left}' if left else ''}")
             path, status, note = error.run, error.exit_code, f"{suite}: interrupted"
+            with contextlib.suppress(HarnessError):  # it may be too young
+                found = load_run(path) if path is not None else None
         except HarnessError as error:
             status, note = error.exit_code, str(error) if str(suite) in str(error) else f"{suite}: {error}"
-        found, summary = None, None
-        try:
-            if path is not None:
-                found = load_run(path)
-                summary = build_report(found).summary
-        except HarnessError as error:
-            found = None
-            if interrupted is None:  # else it is too young
-                status, note = error.exit_code, f"{suite}: {error}"
-        if summary is not None and interrupted is None:
-            status = summary.exit_code
-        path = path if found is not None else None
-        outcomes.append(SuiteOutcome(suite=suite, status=status, run=path, summary=summary, note=note))
-        if found is None or path is None:
+        summary = build_report(found).summary if found is not None else None
+        run = path if found is not None else None
+        outcomes.append(SuiteOutcome(suite=suite, status=status, run=run, summary=summary, note=note))
+        if found is None or run is None:
             tell(note)
         elif output_format == "json":
             reports.append(json.loads(render(found, "json")))
         else:
-            text = render(found, output_format, results=path.parent, **terminal_form())
+            text = render(found, output_format, results=run.parent, **terminal_form())
             print_text(f"{text.rstrip()}\n\n")
             sys.stdout.flush()
             if not options.quiet:
-                tell_where(path)
+                tell_where(run)
         if interrupted is not None:
             break
     if interrupted is None and all(outcome.run is None and outcome.status == ExitCode.OK for outcome in outcomes):

@@ -1,7 +1,6 @@
 """The line of `harness check`: a suite -> its cases, its models, and what is wrong with it; nothing is compiled."""
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ from harness.stages.options import compile_limits
 from harness.stages.prepare import Prepared, prepare
 from harness.store.evidence import is_expected
 from harness.suite.cases import Selection
-from harness.suite.load import Device, Variant
+from harness.suite.load import Device
 from harness.text import did_you_mean, plural
 from harness.toolchain import Toolchain
 from harness.toolchain.tools import flag_name
@@ -35,11 +34,6 @@ _RUNS = {
     "webgpu": ("webgpu-spirv",),
 }
 BACKENDS = tuple(dict.fromkeys(backend for backends in _RUNS.values() for backend in backends))
-# Flags that only one backend, or one driver, reads, by how their names begin.
-_OF_BACKEND = {"iree-llvmcpu-": "llvm-cpu", "iree-cuda-": "cuda", "iree-rocm-": "rocm", "iree-vulkan-": "vulkan-spirv"}
-_OF_DRIVER = {"task_": "local-task", "vulkan_": "vulkan", "cuda_": "cuda", "hip_": "hip"}
-# Values of flags that have one: lists, which may be given piece by piece, hold names.
-_ONE_VALUE = re.compile(r"^(?:true|false|O?\d+)$")
 _TARGET = re.compile(r"^(?:\w+=)?(?P<device>[a-z]+)(?:\[\d+\])?$")
 
 
@@ -59,11 +53,6 @@ class Checked:
     toolchains: tuple[str, ...]
     cases: tuple[Case, ...]  # All of them, those of peers that refuse their model being skipped
     findings: tuple[Finding, ...]
-
-    @property
-    def skipped(self) -> Counter[str]:
-        """How many cases are skipped here for which reason, the commonest first."""
-        return Counter(dict(Counter(case.skip for case in self.cases if case.skip is not None).most_common()))
 
 
 def check_suite(path: Path, toolchains: Sequence[Toolchain], progress: Progress) -> Checked:
@@ -103,8 +92,7 @@ def contradictions(prepared: Prepared) -> Iterator[str]:
         if device.backend not in BACKENDS:
             yield f"{where}: there is no backend {device.backend!r}{did_you_mean(device.backend, BACKENDS)}"
             continue
-        drivers = [uri.partition("://")[0] for uri in device.uris]
-        runs = [backend for driver in drivers for backend in _RUNS.get(driver, BACKENDS)]
+        runs = [backend for driver in _drivers(device) for backend in _RUNS.get(driver, BACKENDS)]
         if device.backend not in runs:
             yield f"{where}: {device.uri} runs code of {_or(runs)}, not of {device.backend}; change uri or backend"
         chosen = target_backends(device.compile_flags)
@@ -119,28 +107,11 @@ def contradictions(prepared: Prepared) -> Iterator[str]:
                     f"is {device.backend}; remove the flags, or give them to a device of their own"
                 )
                 break
-    yield from _two_values(prepared)
     for flag_set in {flag_set.name: flag_set for variant in suite.variants for flag_set in variant.flag_sets}.values():
         for backend in flag_set.backends:
             if backend not in BACKENDS:
                 hint = did_you_mean(backend, BACKENDS)
                 yield f"[flagsets.{flag_set.name}] backends: there is no backend {backend!r}{hint}"
-
-
-def _two_values(prepared: Prepared) -> Iterator[str]:
-    """Flags that one table sets twice, to different values, of which only one can hold."""
-    suite = prepared.suite
-    tables: list[tuple[str, Variant | Device]] = []
-    tables += [(f"[variants.{variant.name}]", variant) for variant in suite.variants]
-    tables += [(f"[devices.{device.name}]", device) for device in suite.devices]
-    for where, table in tables:
-        for flags in (table.compile_flags, table.run_flags):
-            values: dict[str, list[str]] = {}
-            for flag in flags:
-                values.setdefault(flag_name(flag), []).append(flag.partition("=")[2] or "true")
-            for name, given in values.items():
-                if len(set(given)) > 1 and all(map(_ONE_VALUE.match, given)):
-                    yield f"{where}: gives --{name} the values {' and '.join(given)}; keep one of them"
 
 
 def target_backends(flags: Iterable[str]) -> tuple[str, ...]:
@@ -166,52 +137,23 @@ def target_backends(flags: Iterable[str]) -> tuple[str, ...]:
 
 
 def _without_effect(prepared: Prepared) -> Iterator[str]:
-    suite = prepared.suite
-    devices = {device.name: device for device in suite.devices}
-    for device in suite.devices:
+    for device in prepared.suite.devices:
         if device.threads and not prepared.peers and "local-task" not in _drivers(device):
             yield f"[devices.{device.name}] threads: is for local-task and peers; remove it"
     ids: dict[tuple[str, str, str], str] = {}
-    texts: dict[str, None] = {}
+    said = set()
     for case in prepared.cases:
-        if case.peer is not None:
-            continue
-        device = devices[case.device]
         first = ids.setdefault((case.group, case.toolchain, case.id), case.variant)
-        if first != case.variant:
-            texts[
+        if case.peer is None and first != case.variant and (case.variant, case.device) not in said:
+            said.add((case.variant, case.device))
+            yield (
                 f"[variants.{case.variant}] on device {case.device}: is compiled and run as {first} is; "
                 "remove one of them, or its flags"
-            ] = None
-        deaf = _deaf_flags(case, device)
-        texts |= {
-            f"[devices.{device.name}]: nothing reads {flag} for {device.backend} on {device.uri}; remove it": None
-            for flag in deaf
-            if flag in (*device.compile_flags, *device.run_flags)
-        }
-        own = {*case.compile_flags, *case.run_flags} - {*device.compile_flags, *device.run_flags}
-        if own and own <= deaf and not case.plugins:
-            texts[
-                f"[variants.{case.variant}] on device {device.name}: nothing reads {' or '.join(sorted(own))} for "
-                f"{device.backend} on {device.uri}; exclude */{case.variant}@{device.name} in [matrix]"
-            ] = None
-    yield from texts
+            )
 
 
-def _deaf_flags(case: Case, device: Device) -> set[str]:
-    backends = {device.backend, *target_backends(case.compile_flags)}
-    sides = ((_OF_BACKEND, case.compile_flags, backends), (_OF_DRIVER, case.run_flags, _drivers(device)))
-    return {
-        flag
-        for readers, flags, here in sides
-        for flag in flags
-        for start, reader in readers.items()
-        if flag_name(flag).startswith(start) and reader not in here
-    }
-
-
-def _drivers(device: Device) -> set[str]:
-    return {uri.partition("://")[0] for uri in device.uris}
+def _drivers(device: Device) -> list[str]:
+    return [uri.partition("://")[0] for uri in device.uris]
 
 
 # --- not used ---

@@ -82,7 +82,7 @@ ON = "--fleet tcp://127.0.0.1:1"
     ("command", "words"),
     [
         (f"selfcheck suite.toml {ON}", "run it on each host, without --fleet"),
-        (f"run suites/smoke.toml --shard 1/2 {ON}", "--shard over machines that do not know each other"),
+        (f"run suites/smoke.toml --shard 1/2 {ON}", "over its hosts by itself; leave --shard out"),
         (f"run suites/smoke.toml --jobs 2 {ON}", "give it to harness fleet worker"),
         (f"run suites/smoke.toml --no-wait {ON}", "waits for whoever measures there; leave one of them out"),
         (f"compare a b --no-wait {ON}", "waits for whoever measures there; leave one of them out"),

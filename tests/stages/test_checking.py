@@ -60,7 +60,6 @@ def findings(suite: Path, real_toolchain: Toolchain) -> Check:
 BACKEND, SETS = 'backend = "llvm-cpu"', 'flagsets = ["tiling"]'
 VMVX = LLVM.replace("llvm-cpu", "vmvx")
 TARGET = f'compile_flags = ["{LOCAL}"]'
-TWO_VALUES = 'flags = ["--iree-opt-level=O3", "--iree-opt-level=O2"]'
 OF_OTHERS = f'flags = ["{VMVX}"]'
 CHOSEN = f'compile_flags = ["{LOCAL}", "{LLVM}"]'
 CPU, TILED = "[devices.cpu]", "[variants.tiled]"
@@ -73,12 +72,9 @@ CPU, TILED = "[devices.cpu]", "[variants.tiled]"
         ({BACKEND: 'backend = "cuda"', TARGET: ""}, "contradiction", f"{CPU} backend: local-sync runs code of llvm-c"),
         ({BACKEND: 'backend = "vmvx"', TARGET: CHOSEN}, "contradiction", "is vmvx, and compile_flags choose llvm-cpu;"),
         ({SETS: OF_OTHERS}, "contradiction", f"{TILED} on device cpu: its flags choose vmvx, and backend is llvm-cpu"),
-        ({SETS: TWO_VALUES}, "contradiction", f"{TILED}: gives --iree-opt-level the values O3 and O2; keep one"),
         ({FILE: f'{FLAGS}backends = ["llvm"]'}, "contradiction", "[flagsets.tiling] backends: there is no backend 'l"),
         ({SETS: ""}, "no effect", f"{TILED} on device cpu: is compiled and run as stock is; remove one of them"),
         ({AT_END: "threads = 1\n"}, "no effect", f"{CPU} threads: is for local-task and peers; remove it"),
-        ({AT_END: 'run_flags = ["--task_topology_group_count=2"]\n'}, "no effect", f"{CPU}: nothing reads --task_to"),
-        ({SETS: 'flags = ["--iree-cuda-target=x"]'}, "no effect", "nothing reads --iree-cuda-target=x for llvm-cpu "),
         ({AT_END: '[matrix]\nexclude = ["*/tiled@*"]\n'}, "unused", f"{TILED}: [matrix] leaves no case of it"),
         ({FILE: f'{FLAGS}backends = ["cuda"]'}, "unused", f"{TILED}: all of its cases are skipped: flag set tiling "),
         ({"4] }": "5] }"}, "failed", "main takes 4xf32, and 5xf32 is given; correct it; 2 cases fail with it"),
