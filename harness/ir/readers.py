@@ -3,11 +3,8 @@
 It runs under a toolchain's own Python.
 """
 
-import io
-import pkgutil
-import site
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -78,26 +75,6 @@ def ops(modules: Iterable[Any], phase: str) -> dict[str, Counter[str]]:
     for module in modules:
         count(module.operation, executables if phase == BUFFERIZED else host)
     return {"host": host, "executables": executables}
-
-
-def matches(
-    modules: Iterable[Any], phase: str, *, calls: Mapping[str, Mapping[str, Sequence[Any]]], sites: Sequence[str]
-) -> list[str]:
-    """Names of those that match, or fail, which their compile is to tell."""
-    for folder in sites:
-        site.addsitedir(folder)
-    (module,) = modules
-    module.operation.write_bytecode(written := io.BytesIO())
-    found = []
-    for name, chain in calls[phase].items():
-        try:
-            matches = any(pkgutil.resolve_name(function)(module, **options) for function, options in chain)
-        except Exception:
-            matches = True
-        if matches:
-            found.append(name)
-            module = ir.Module.parse(written.getvalue())  # it is changed now
-    return found
 
 
 def parts(modules: Iterable[Any], phase: str) -> dict[str, Any]:

@@ -16,7 +16,6 @@ _LONGEST_REASON = 300
 _READERS = {
     "entries": ("readers:entries", "the reader of functions", "report it as a defect of the harness"),
     "layouts": ("layouts:encoded_tensors", "the reader of layouts", "leave storage out"),
-    "matches": ("readers:matches", "the look for what plugins match", ""),
     "ops": ("readers:ops", "the counter of ops", "leave phases out"),
     "parts": ("readers:parts", "the reader of executables", "leave phases out"),
     "reduced": ("readers:reduced", "the reader of functions", "keep the entry function as the only public one"),

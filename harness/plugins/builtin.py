@@ -185,7 +185,6 @@ HALIDE_SCHEDULE = Plugin(
     steps=lambda options: (TransformLibrary(file=transform_library(options)),),
     backends=("llvm-cpu",),
     toolchains=">=3.13",
-    finds=Rewrite(function="harness.rewrites.tuned:count_channelled", arguments={}),
 )
 
 

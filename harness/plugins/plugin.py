@@ -155,9 +155,6 @@ class Plugin(Generic[O]):
     options: type[O]  # A frozen keyword-only dataclass of JSON-like types; see harness.plugins.options
     backends: tuple[str, ...] = ()  # Compiler backends that it is for; (): all
     toolchains: str = ""  # A PEP 440 specifier of the releases that it is for; "": all
-    # A rewrite that only counts the places at which its steps can do something, for steps that do not tell by
-    # themselves: `harness tune` leaves a plugin out without a compile where it finds none
-    finds: Rewrite | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

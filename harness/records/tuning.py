@@ -54,7 +54,6 @@ class TunedDispatch:
     whole: float | None = None  # The same as a part of the whole program; None: it was not seen there
     kept: bool = False  # Whether the variant has it
     reason: str = ""  # Why it is not kept, or was not raced, in plain words
-    known_from: str = ""  # The model whose search had tuned the same dispatch; "": this one
 
 
 @dataclass(frozen=True, kw_only=True)

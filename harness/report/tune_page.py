@@ -172,7 +172,7 @@ def _dispatches(found: Tuning) -> list[Part]:
         Field(title="kept", kind="text", value=lambda one: "yes" if one.kept else "no"),
         Field(title="the compiler's own configuration", kind="sentence", value=lambda one: one.own),
         Field(title="the winner's configuration", kind="sentence", value=lambda one: one.chosen),
-        Field(title="remark", kind="sentence", value=_remark),
+        Field(title="remark", kind="sentence", value=lambda dispatch: dispatch.reason),
     )
     ratios = "Ratios: the winner's time divided by that of the compiler's own configuration."
     title = f"Dispatches: {found.covered * 100:.0f} % of a call's time before"
@@ -183,11 +183,6 @@ def _dispatches(found: Tuning) -> list[Part]:
 def _number(dispatch: TunedDispatch) -> str:
     """Its name without what it does: `main_dispatch_2`."""
     return dispatch.name.removesuffix(f"_{dispatch.operation}")
-
-
-def _remark(dispatch: TunedDispatch) -> tuple[str, ...]:
-    known = f"tuned by the search for {dispatch.known_from}" if dispatch.known_from else ""
-    return tuple(filter(None, (known, dispatch.reason)))
 
 
 def _budget(found: Tuning) -> list[Part]:

@@ -95,11 +95,6 @@ _ROWS = 8
 _CHANNELS = 64
 
 
-def count_channelled(module: ir.Module) -> int:
-    """How many operations have four parallel loops and three of a reduction; nothing is changed."""
-    return sum(sorted(loops.kinds) == ["parallel"] * 4 + ["reduction"] * 3 for _, loops in structured_ops(module))
-
-
 # What was measured (a Zen 4, and one that runs AVX2 code), by bytes of a vector register and number of registers:
 # whether a tile may have rows of the image where these divide better than columns. On AVX-512 none was tried.
 OF_ROWS = {(64, 32): False, (32, 16): True}

@@ -41,7 +41,7 @@ from harness.stats import tabulate_rounds
 from harness.stats.rule import Rule
 from harness.store.evidence import find_failure
 from harness.store.files import parsed
-from harness.store.run_directory import HEADER_FILE, load_run
+from harness.store.run_directory import load_run
 from harness.store.work_directory import RECORD_FILE, SUITES_FOLDER, TuneDirectory
 from harness.suite.load import Device, Suite
 from harness.text import plural
@@ -173,7 +173,6 @@ class TuneSession:
         self.noise = noise_of(environment_here())
         self.start_ns = 0.0
         self._waited_s = 0.0
-        self._is_beside_other = False
 
     # --- memory, and its clock ---
 
@@ -232,8 +231,6 @@ class TuneSession:
         suite = self.directory.write_suite(batch, text)
         make = partial(self._compiled_now, suite, seconds or math.inf)
         run = self.once("compile", f"compiled/{asked}", Path, make)
-        if not (run / HEADER_FILE).is_file():  # somebody deleted it
-            run = make()
         side = side_of(load_run(run, rounds=False), batch, run)
         found: dict[str, Form | Untimed] = {name: Untimed(reason=reason) for name, reason in unknown.items()}
         found |= {name: self._candidate(side, name, config) for name, config in wanted.items()}
@@ -344,15 +341,9 @@ class TuneSession:
     def alone(self) -> Iterator[None]:
         """While nobody else measures on this machine; waiting for that is no part of the budget."""
         started = time.monotonic()
-        with only_one_measures(self._note_other, wait=self.options.wait):
+        with only_one_measures(self.progress.note, wait=self.options.wait):
             self._waited_s += time.monotonic() - started
             yield
-
-    def _note_other(self, text: str) -> None:
-        """That another harness measures: once where this one measures beside it, which each generation would tell."""
-        if self.options.wait or not self._is_beside_other:
-            self.progress.note(text)
-        self._is_beside_other = not self.options.wait
 
     # --- confirmations ---
 

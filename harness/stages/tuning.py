@@ -11,13 +11,12 @@ import shlex
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import tomli_w
 
 from harness.bisect.variants import CompileConfig, Use, uses_of
-from harness.errors import CaseError, Interrupted, RunError
+from harness.errors import CaseError, Interrupted
 from harness.explain.profile import ProfiledTurns
 from harness.files import file_sha256
 from harness.machine.identity import describe_machine
@@ -33,10 +32,9 @@ from harness.stages.prepare import require_name
 from harness.stages.session import begun_now
 from harness.stages.tune_session import RULE, START, Form, TuneSession, TuneTarget, Untimed, digest
 from harness.stages.tuning_changes import ChangeSearch
-from harness.stages.tuning_lowering import WINNER, KnownWinner, LoweringSearch, Winner
+from harness.stages.tuning_lowering import LoweringSearch, Winner
 from harness.stats.rule import Rule
-from harness.store.files import parsed
-from harness.store.work_directory import SPEC_FILE, VARIANT_FILE, Begun, TuneDirectory, remembered_in
+from harness.store.work_directory import SPEC_FILE, VARIANT_FILE, Begun, TuneDirectory
 from harness.suite.load import load_suite
 from harness.suite.schema import SuiteFile
 from harness.suite.toml_file import read_toml
@@ -148,9 +146,9 @@ def tune_model(session: TuneSession) -> Tuning:
     changes = ChangeSearch(session, start)
     changes.search()
     form, until_s = changes.best, _LOWERED * options.budget
-    if options.lowering and session.spent_s < until_s:
+    if options.lowering and session.spent_s < until_s and not is_unwanted(_ISOLATE, options.without):
         form = _isolated(session, changes)
-    lowering = LoweringSearch(session, form, known_winners(session), until_s)
+    lowering = LoweringSearch(session, form, until_s)
     if options.lowering:
         lowering.search()
     else:
@@ -167,44 +165,12 @@ def _isolated(session: TuneSession, found: ChangeSearch) -> Form:
     Where its layout comes from flags, specs do not reach them. Then it is a form that is nearly as fast and whose
     convolutions they do reach; where there is none, the best form as it is.
     """
-    # The change found nothing in the start, and the best form has no plugin that makes it a place.
-    is_idle = f"{_ISOLATE.name}.depthwise" in found.idle and not any(each.config.plugins for each in found.best.changes)
-    if is_idle or is_unwanted(_ISOLATE, session.options.without):
-        return found.best
     for number, form in enumerate((found.best, *found.near), start=1):
         config = combine(form.config, [_ISOLATE])
         isolated = session.compile_one(f"isolated-{number}", config) if config is not None else None
-        if not isinstance(isolated, Form):
-            continue
-        if isolated.code != form.code:
+        if isinstance(isolated, Form) and isolated.code != form.code:
             return replace(isolated, changes=(*form.changes, _ISOLATE), log_ratio=form.log_ratio)
     return found.best
-
-
-def known_winners(session: TuneSession) -> dict[str, KnownWinner]:
-    """What searches of other models on this device have found for dispatches, by their keys.
-
-    The key of a dispatch has its code, its target and its flags, so that equal keys run equally fast here, on a device
-    that is the same in the suites of both.
-    """
-    own, begun, device = session.directory.path, session.directory.begun, session.target.device.name
-    same = {name: value for name, value in begun.options.items() if name == f"[devices.{device}]"}
-    found: dict[str, KnownWinner] = {}
-    for folder in sorted(each for each in session.options.out.glob(f"*@{device}") if each != own):
-        try:
-            remembered = remembered_in(folder, begun.machine, same)
-            winners = {
-                key.removeprefix(WINNER): parsed(value, KnownWinner, folder, "tune that model again")
-                for key, value in remembered.items()
-                if key.startswith(WINNER)
-            }
-        except RunError as error:
-            session.progress.note(f"{error}; nothing is taken over from it")
-            continue
-        for key, winner in winners.items():
-            if winner.compiler == session.target.toolchain.compiler_sha256:
-                found.setdefault(key, winner)
-    return found
 
 
 # --- what is confirmed ---
@@ -215,6 +181,7 @@ class AnswerSearch:
 
     Attributes:
         form: What was confirmed faster; None: nothing was.
+        spec: Of the form; "": it has none.
         dispatches: Those that were looked at, by name, with what became of their winners.
         confirmations: All of them, in order.
     """
@@ -222,85 +189,68 @@ class AnswerSearch:
     def __init__(self, session: TuneSession, start: Form, found: ChangeSearch, rule: Rule) -> None:
         self._session, self._start, self._found, self._rule = session, start, found, rule
         self.form: Form | None = None
+        self.spec = ""
         self.dispatches: dict[str, TunedDispatch] = {}
         self.confirmations: list[Trial] = []
-        self._specs: dict[str, str] = {}
-
-    @property
-    def spec(self) -> str:
-        """Of the form; "": it has none."""
-        return self._specs.get(self.form.name, "") if self.form is not None else ""
 
     def search(self, form: Form, lowering: LoweringSearch) -> None:
         """Try the form with its winners, then without, then the best single change."""
         self.dispatches = {each.name: each for each in lowering.dispatches}
-        tuned = self._with_winners(form, lowering.winners) if lowering.winners else None
-        final = self._fastest([each for each in (tuned, self._found.best) if each is not None and each.name != START])
+        tuned, spec = self._with_winners(form, lowering.winners) if lowering.winners else (None, "")
+        final = self._faster(tuned, self._found.best) if tuned is not None else self._found.best
         others = (final, self._found.best, self._found.best_single)
         candidates = {each.name: each for each in others if each is not None and each.name != START}
         self.form = next((each for each in candidates.values() if self._is_confirmed(each)), None)
-        if self.form is None or tuned is None or self.form.name != tuned.name:
-            reason = "the whole program with it was not confirmed faster"
-            for name, each in self.dispatches.items():
-                self._note(name, kept=False, reason=each.reason or reason)
+        if tuned is not None and self.form is tuned:
+            self.spec = spec
+            return
+        for each in self.dispatches.values():
+            self._drop(each.name, each.reason or "the whole program with it was not confirmed faster")
 
-    def _note(self, dispatch: str, **fields: Any) -> None:
-        """Put down what became of a dispatch."""
-        self.dispatches[dispatch] = replace(self.dispatches[dispatch], **fields)
+    def _drop(self, dispatch: str, reason: str) -> None:
+        self.dispatches[dispatch] = replace(self.dispatches[dispatch], kept=False, reason=reason)
 
     # --- the whole with its winners ---
 
-    def _with_winners(self, form: Form, winners: Mapping[str, Winner]) -> Form | None:
-        """The form with a spec of the winners that help; of each is put down what it is worth in the whole."""
+    def _with_winners(self, form: Form, winners: Mapping[str, Winner]) -> tuple[Form | None, str]:
+        """The form with a spec of the winners that help, and the spec; of each is put down what it is worth there."""
         self._session.progress.stage(f"{self._session.target.model} with tuned dispatches", 1)
         first: dict[tuple[str, ...], Winner] = {}
         for name, winner in winners.items():  # a spec has one configuration for equal operations
             shared = first.setdefault((winner.root.matcher, *winner.root.operands), winner)
-            self._note(name, chosen=shared.configuration.text)
-        tuned = self._compiled(WITH_SPEC, form, winners)
-        if isinstance(tuned, Untimed):
-            winners = self._without_culprits(form, winners)
-            tuned = self._compiled(f"{WITH_SPEC}-rest", form, winners) if winners else tuned
+            self.dispatches[name] = replace(self.dispatches[name], chosen=shared.configuration.text, kept=True)
+        tuned, spec = self._compiled(WITH_SPEC, form, winners)
         if isinstance(tuned, Untimed):
             for name in winners:
-                self._note(name, reason=f"together with others: {tuned.reason}")
-            return None
-        ratios = self._ratios_in_whole(form, tuned)
-        helping = {}
+                self._drop(name, f"in the whole program: {tuned.reason}")
+            return None, ""
+        ratios, helping = self._ratios_in_whole(form, tuned), dict(winners)
         for name, winner in winners.items():
             times = [ratios[place] for place in winner.dispatch.places if place in ratios]
             before, after = (math.fsum(each[side] for each in times) for side in (0, 1))
-            whole = after / before if before > 0 and after > 0 else None
-            kept = whole is None or whole < _HELPS
-            self._note(name, whole=whole, kept=kept, reason="" if kept else "it does not help the whole")
-            if kept:
-                helping[name] = winner
-        if not helping or len(helping) == len(winners):
-            return tuned if helping else None
-        again = self._compiled(f"{WITH_SPEC}-kept", form, helping)
-        return tuned if isinstance(again, Untimed) else again
+            if before > 0 and after > 0:
+                self.dispatches[name] = replace(self.dispatches[name], whole=after / before)
+                if after / before >= _HELPS:
+                    self._drop(name, "it does not help the whole")
+                    del helping[name]
+        if not helping:
+            return None, ""
+        if len(helping) < len(winners):
+            again, fewer = self._compiled(f"{WITH_SPEC}-kept", form, helping)
+            if not isinstance(again, Untimed):
+                return again, fewer
+        return tuned, spec
 
-    def _compiled(self, name: str, form: Form, winners: Mapping[str, Winner]) -> Form | Untimed:
+    def _compiled(self, name: str, form: Form, winners: Mapping[str, Winner]) -> tuple[Form | Untimed, str]:
+        """The form with a spec, and the spec."""
         spec = spec_of([(winner.root, winner.configuration) for winner in winners.values()])
         plugins = (*form.config.plugins, Use(name=SPEC_PLUGIN, options={"spec": spec}))
         found = self._session.compile_one(name, replace(form.config, plugins=plugins))
         if isinstance(found, Untimed):
-            return found
+            return found, spec
         if found.code == form.code:
-            return Untimed(reason="its tuning spec changes nothing in the whole program")
-        self._specs[name] = spec
-        return replace(found, changes=form.changes, log_ratio=form.log_ratio)
-
-    def _without_culprits(self, form: Form, winners: Mapping[str, Winner]) -> dict[str, Winner]:
-        """The winners that compile and are right in the whole program, each alone."""
-        left = {}
-        for number, (name, winner) in enumerate(winners.items()):
-            found = self._compiled(f"{WITH_SPEC}-of-{number}", form, {name: winner})
-            if isinstance(found, Untimed):
-                self._note(name, reason=f"in the whole program: {found.reason}")
-            else:
-                left[name] = winner
-        return left
+            return Untimed(reason="its tuning spec changes nothing there"), spec
+        return replace(found, changes=form.changes, log_ratio=form.log_ratio), spec
 
     def _ratios_in_whole(self, form: Form, tuned: Form) -> dict[str, list[float]]:
         """By dispatch, nanoseconds of a call without the spec and with it; {} where the device has no profile."""
@@ -326,18 +276,15 @@ class AnswerSearch:
 
     # --- confirmations ---
 
-    def _fastest(self, forms: Sequence[Form]) -> Form | None:
-        """By a race beside the last of them."""
-        if len(forms) < 2:
-            return forms[0] if forms else None
-        session, last = self._session, forms[-1]
+    def _faster(self, tuned: Form, best: Form) -> Form:
+        """One of two, by a race beside the second."""
+        session = self._session
         seconds = max(_LEAST_CONFIRMATION_S / 2, session.left_s * (1 - 2 * _SHARE_OF_CONFIRMATION))
-        racers = {form.name: form.racer for form in forms}
-        raced = session.race("whole", racers, last.name, stage="confirm", seconds=seconds, log_ratio=last.log_ratio)
-        for form in forms[:-1]:
-            if (ratio := raced.standings[form.name].ratio) is not None:
-                session.timed_now(form.name, ratio, best=raced.leader == form.name)
-        return next(form for form in forms if form.name == raced.leader)
+        racers = {form.name: form.racer for form in (tuned, best)}
+        raced = session.race("whole", racers, best.name, stage="confirm", seconds=seconds, log_ratio=best.log_ratio)
+        if (ratio := raced.standings[tuned.name].ratio) is not None:
+            session.timed_now(tuned.name, ratio, best=raced.leader == tuned.name)
+        return tuned if raced.leader == tuned.name else best
 
     def _is_confirmed(self, form: Form) -> bool:
         """Whether a form is faster than the start and, while there is time, than another best single change."""
@@ -415,16 +362,15 @@ def _sentence(session: TuneSession, answer: Answer, found: ChangeSearch, answere
     case, total = target.name, len(found.singles)
     tried = sum(each.standing != "untried" for each in found.singles.values())
     times = total / max(tried, 1) if tried < total else 2  # single changes have a share of the budget
-    give = f"give it {math.ceil(times * options.budget / 60)}m"
-    left = f"; {tried} of {plural(total, 'change')} tried; {give}" if tried < total else ""
+    give = f"; give it {math.ceil(times * options.budget / 60)}m"
+    left = f"; {tried} of {plural(total, 'change')} tried{give}" if tried < total else ""
     if answer == "budget too small":
         before = ", ".join(found.untried_levels) or "one candidate"
-        return f"{case}: the budget of {options.budget:g} s ended before timing {before}{left or f'; {give}'}"
+        return f"{case}: the budget of {options.budget:g} s ended before timing {before}{left or give}"
     if answered.form is None:
-        for each in answered.confirmations:
-            if each.verdict == "inconclusive" and (each.ratio or 1.0) < 1 - each.floor:
-                left = f", though {each.head} may take {each.ratio:.3f} of its time{left or f'; {give}'}"
-                break
+        seems = [each for each in answered.confirmations if each.verdict == "inconclusive" and (each.ratio or 1) < 1]
+        if seems:
+            left = f", though {seems[0].head} may take {seems[0].ratio:.3f} of its time{left or give}"
         return f"{case}: nothing that was tried is confirmed faster than {target.start}{left}"
     beside_start = next(each for each in answered.confirmations if each.head == answered.form.name)
     kept = sum(each.kept for each in answered.dispatches.values())

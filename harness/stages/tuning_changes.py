@@ -1,10 +1,9 @@
-"""Changes of flags and plugins, each alone and then together -> the best form of the whole program.
+"""Flags and plugins, each alone and then together -> the best form of the whole program.
 
 Each change is compiled alone first, the compiler's own levels before all else: what gives bytes that are known already
-is inert and leaves the search for nothing, as does a plugin that matches nothing, before it is compiled; what does not
-compile, or computes something else, leaves it with its reason. What compiles for long waits until the others are done.
-The rest race beside the start. Then the best of them is tried with each of the next best, and a sampler, which knows
-all of this, proposes combinations of what is left, a few at a time, which race beside the best so far.
+is inert and leaves the search for nothing; what does not compile, or computes something else, leaves it with its
+reason. The rest race beside the start. Then the best of them is tried with each of the next best, and a sampler, which
+knows all of this, proposes combinations of what is left, a few at a time, which race beside the best so far.
 """
 
 import math
@@ -14,14 +13,15 @@ from typing import cast
 
 from harness.records.tuning import Standing, Tried, same_bytes
 from harness.stages.tune_session import START, Form, Raced, TuneSession, Untimed, digest
-from harness.tune.changes import Change, changes_for, combine, find_idle, groups, looks_of
+from harness.tune.changes import Change, changes_for, combine, groups
 from harness.tune.sampler import Sampler
 
 # Shares of the budget by whose end a step has to be over; the rest is for dispatches and confirmations.
 _COMPILED_ALONE, _RACED_ALONE, _COMBINED = 0.25, 0.31, 0.4
 _COMBINED_WITHOUT_LOWERING = 0.75
-# Of the budget, by whose end the levels are begun; of a step's time, what one may take before the others have run.
-_LEVELS_BEGUN, TAKEN_BY_ONE = 0.5, 0.1
+# Of the budget, by whose end the levels are begun; and what the compile of one candidate may take, at least twice what
+# the start's takes.
+_LEVELS_BEGUN, _TAKEN_BY_ONE = 0.5, 0.05
 # Of the budget, what a race may take where the ones before it took too much.
 _LEAST_RACED = 0.03
 _OVER = "the time for single changes was over"
@@ -50,7 +50,6 @@ class ChangeSearch:
         singles: What became of each change alone, by name.
         combinations: What became of several together, in the order in which they were tried.
         untried_levels: Names of the compiler's own levels that there was no time for.
-        idle: Plugins that find nothing to change in the start's program.
     """
 
     def __init__(self, session: TuneSession, start: Form) -> None:
@@ -59,13 +58,10 @@ class ChangeSearch:
         self.singles: dict[str, Tried] = {}
         self.combinations: list[Tried] = []
         self.untried_levels: list[str] = []
-        self.idle: list[str] = []
         self._by_code: dict[str, Form] = {start.code: start}
         self._forms: dict[str, Form] = {}  # Of single changes, those that are worth racing
-        self._batches = 0
-        # What a candidate may take before the others; where the start takes as long, twice what that takes.
         start_s = 2e-9 * (start.module.build.compile_ns or 0)
-        self._cheap_s = max(TAKEN_BY_ONE * _COMPILED_ALONE * self._budget_s, start_s)
+        self._limit_s = max(_TAKEN_BY_ONE * self._budget_s, start_s)
 
     def search(self) -> None:
         """Find the best form within the shares of the budget."""
@@ -74,14 +70,9 @@ class ChangeSearch:
             target.suite, target.config, target.device, target.toolchain.version, without=session.options.without
         )
         levels = [change for change in changes if change.is_level]
-        late_levels = self._compile_alone(levels, _LEVELS_BEGUN, self._cheap_s)
-        if self._forms:
-            self._race_alone("optimisation levels")
-        self._leave_out_idle(changes)
-        others = [change for change in changes if not change.is_level and change.name not in self.singles]
-        late = self._compile_alone(others, _COMPILED_ALONE, self._cheap_s)
-        self._compile_alone(late_levels, _LEVELS_BEGUN)
-        self._compile_alone(late, _COMPILED_ALONE)
+        self._compile_alone(levels, "levels", _LEVELS_BEGUN)
+        self._race_alone("optimisation levels")
+        self._compile_alone([change for change in changes if not change.is_level], "alone", _COMPILED_ALONE)
         self._race_alone("changes alone")
         alone = {name: math.log(ratio) for name in self._forms if (ratio := self.singles[name].ratio)}
         better = [replace(self._forms[name], log_ratio=log) for name, log in alone.items() if log < 0]
@@ -98,42 +89,18 @@ class ChangeSearch:
 
     # --- alone ---
 
-    def _compile_alone(self, changes: Sequence[Change], until: float, seconds: float | None = None) -> list[Change]:
-        """Compile changes, and tell those apart that are worth racing; those that there was no time for."""
-        untried = []
+    def _compile_alone(self, changes: Sequence[Change], name: str, until: float) -> None:
+        """Compile changes, and tell those apart that are worth racing."""
         for first in range(0, len(changes), _BATCH):
             batch, found = changes[first : first + _BATCH], dict[str, Form | Untimed]()
-            left_s = until * self._budget_s - self._session.spent_s
-            limit_s = seconds or left_s
-            if left_s > (0 if seconds else self._cheap_s):
-                self._batches += 1
-                name = f"alone-{self._batches}" if seconds else f"late-{self._batches}-{limit_s:.0f}s"
+            if self._session.spent_s < until * self._budget_s:
                 configs = {change.name: combine(self._start.config, [change]) for change in batch}
                 wanted = {name: config for name, config in configs.items() if config}
-                found = self._session.compile(name, wanted, limit_s)
+                found = self._session.compile(f"{name}-{first}", wanted, self._limit_s)
             for change in batch:
-                compiled = found.get(change.name)
-                if compiled is None or (isinstance(compiled, Untimed) and compiled.late):
-                    untried.append(change)
-                    if compiled is not None or seconds:
-                        reason = _OVER if compiled is None else f"it took more than {limit_s:.2g} s, and {_OVER}"
-                        self.singles[change.name] = _tried(change.name, (change,), "untried", reason)
-                    continue
-                form, self.singles[change.name] = self._sorted((change,), compiled)
+                form, self.singles[change.name] = self._sorted((change,), found.get(change.name))
                 if form is not None:
                     self._forms[change.name] = form
-        return untried
-
-    def _leave_out_idle(self, changes: Sequence[Change]) -> None:
-        """Plugins that match nothing in the start's program."""
-        session, start = self._session, self._start
-        looks = {change.name: rewrites for change in changes if (rewrites := looks_of(start.config, change))}
-        limits = replace(session.limits, seconds=self._cheap_s)
-        key = f"idle/{digest([start.code, *looks])}"
-        self.idle = session.once("compile", key, list[str], lambda: find_idle(start.module, looks, limits))
-        reason = "it finds nothing to change in the program"
-        for change in (change for change in changes if change.name in self.idle):
-            self.singles[change.name] = _tried(change.name, (change,), "inert", reason)
 
     def _race_alone(self, name: str) -> None:
         forms = {each: form for each, form in self._forms.items() if self.singles[each].ratio is None}
@@ -141,11 +108,14 @@ class ChangeSearch:
             raced = self._raced(name, forms.values(), self._start, until=_RACED_ALONE)
             self.singles |= {each: of_race(self.singles[each], raced) for each in forms}
 
-    def _sorted(self, changes: tuple[Change, ...], compiled: Form | Untimed) -> tuple[Form | None, Tried]:
+    def _sorted(self, changes: tuple[Change, ...], compiled: Form | Untimed | None) -> tuple[Form | None, Tried]:
         """A form to race, or None; and what is known of it before that."""
         name = _name_of(changes)
+        if compiled is None:
+            return None, _tried(name, changes, "untried", _OVER)
         if isinstance(compiled, Untimed):
-            return None, _tried(name, changes, "wrong" if compiled.wrong else "failed", compiled.reason)
+            standing: Standing = "untried" if compiled.late else "wrong" if compiled.wrong else "failed"
+            return None, _tried(name, changes, standing, compiled.reason)
         twin = self._by_code.get(compiled.code)
         if twin is not None:
             return None, _tried(name, changes, "inert", same_bytes(twin.name))
@@ -171,37 +141,34 @@ class ChangeSearch:
                 break
             number += 1
             before = self.best
-            sets = {frozenset(names): tuple(by_name[name] for name in sorted(names)) for names in asked}
-            for names, (each, log) in zip(sets, self._together(number, sets.values()), strict=True):
-                sampler.tell(names, log)
-                self.combinations.append(each)
+            sets = [tuple(by_name[name] for name in sorted(names)) for names in dict.fromkeys(asked)]
+            for set_, log in self._together(number, sets).items():
+                sampler.tell([change.name for change in set_], log)
             in_vain = 0 if self.best is not before else in_vain + 1
             asked = []
 
-    def _together(self, number: int, sets: Iterable[tuple[Change, ...]]) -> list[tuple[Tried, float | None]]:
-        """What became of each of a batch of combinations, and log(its time / the start's)."""
-        by_name = {_name_of(changes): changes for changes in sets}
-        configs = {name: combine(self._start.config, changes) for name, changes in by_name.items()}
+    def _together(self, number: int, sets: Sequence[tuple[Change, ...]]) -> dict[tuple[Change, ...], float | None]:
+        """Try a batch of combinations: log(its time / the start's) of each that has one."""
+        configs = {_name_of(changes): combine(self._start.config, changes) for changes in sets}
         wanted = {name: config for name, config in configs.items() if config is not None}
-        found = self._session.compile(f"together-{number}", wanted, self._cheap_s)
+        found = self._session.compile(f"together-{number}", wanted, self._limit_s)
         contradiction = Untimed(reason="its changes contradict each other")
         forms: dict[str, Form] = {}
         tried: dict[str, Tried] = {}
-        for name, changes in by_name.items():
+        for changes, name in zip(sets, configs, strict=True):
             form, tried[name] = self._sorted(changes, found.get(name, contradiction))
             if form is not None:
                 forms[name] = form
-        reference = self.best
         if forms:
-            raced = self._raced(f"combinations {number}", forms.values(), reference, until=1.0)
+            raced = self._raced(f"combinations {number}", forms.values(), self.best, until=1.0)
             tried |= {name: of_race(tried[name], raced) for name in forms}
-        return [(tried[name], self._log_of(tried[name], found.get(name), name in forms)) for name in by_name]
-
-    def _log_of(self, tried: Tried, compiled: Form | Untimed | None, raced: bool) -> float | None:
-        """Of one that did not race, that of the form whose code it has."""
-        if tried.ratio is not None:
-            return math.log(tried.ratio)
-        return self._by_code[compiled.code].log_ratio if isinstance(compiled, Form) and not raced else None
+        self.combinations += tried.values()
+        logs: dict[tuple[Change, ...], float | None] = {}
+        for changes, name in zip(sets, configs, strict=True):
+            compiled, logs[changes] = found.get(name), None
+            if isinstance(compiled, Form) and (name not in forms or tried[name].ratio is not None):
+                logs[changes] = self._by_code[compiled.code].log_ratio
+        return logs
 
     # --- races ---
 

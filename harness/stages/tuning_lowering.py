@@ -2,14 +2,14 @@
 
 Each dispatch is a program of its own, which runs it again and again. Configurations come in rounds: first those that
 its shape and the vector unit suggest, then the neighbours of the best so far, until none of them is better. Equal code
-is raced once. What another model's search has found for the same code is taken over.
+is raced once.
 """
 
 import math
 import re
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,15 +17,13 @@ from pathlib import Path
 from harness.compare.samplers import Module
 from harness.compile.request import MODULE_FILE
 from harness.errors import CaseError
-from harness.explain.isolated_timing import as_loadable, own_flags
+from harness.explain.isolated_timing import as_loadable
 from harness.explain.profile import can_profile, profile_module, time_module
-from harness.files import file_sha256
 from harness.records.tuning import Tried, TunedDispatch
 from harness.rewrites.targets import VectorUnit
 from harness.stages.options import RunOptions
 from harness.stages.tune_session import Form, Racer, TuneSession, digest
-from harness.stages.tuning_changes import TAKEN_BY_ONE, of_race
-from harness.store.files import adapter
+from harness.stages.tuning_changes import of_race
 from harness.tune.dispatches import Compiled, Dispatch, Refused, compile_candidate, take_out
 from harness.tune.tiles import Configuration, Root, first_configurations, fitting, neighbours, spec_of
 
@@ -40,14 +38,14 @@ _PROFILE_S = 0.5
 _LEAST_SECONDS = 4.0
 # A configuration that compiles so many times as long as the compiler's own unrolls without end, and is refused.
 _COMPILES, _LEAST_COMPILE_S = 10.0, 10.0
+# Of a dispatch's seconds, what the compile of one configuration may take; at least twice what the compiler's own takes.
+_TAKEN_BY_ONE = 0.1
 # The one whose configurations a spec gives as tile sizes of loops.
 _BACKEND = "llvm-cpu"
 _FOLDER, OWN = "dispatches", "own"
 OUT_OF_TIME = "the time for dispatches was over"
 _NOTHING_BETTER = "nothing was better than the compiler's own"
 _VECTOR_BYTES = re.compile(r"native_vector_size = (\d+)")
-# What is remembered of a dispatch's winner has this key and the dispatch's own.
-WINNER = "winner/"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,16 +55,6 @@ class Winner:
     dispatch: Dispatch
     root: Root
     configuration: Configuration
-
-
-@dataclass(frozen=True, kw_only=True)
-class KnownWinner:
-    """The same, as it is remembered for the searches of other models."""
-
-    model: str  # Whose search found it
-    compiler: str  # SHA-256 of the compiler
-    alone: float | None  # Its time divided by that of the compiler's own configuration; None: nothing was better
-    configuration: Configuration | None
 
 
 class LoweringSearch:
@@ -80,8 +68,8 @@ class LoweringSearch:
         candidates: How many configurations were raced.
     """
 
-    def __init__(self, session: TuneSession, form: Form, known: Mapping[str, KnownWinner], until_s: float) -> None:
-        self._session, self._form, self._known, self._until_s = session, form, known, until_s
+    def __init__(self, session: TuneSession, form: Form, until_s: float) -> None:
+        self._session, self._form, self._until_s = session, form, until_s
         self._folder, self._module = session.directory.path / _FOLDER, form.module
         self._won: list[Configuration] = []
         self.dispatches: list[TunedDispatch] = []
@@ -100,10 +88,10 @@ class LoweringSearch:
             self.note = OUT_OF_TIME
         if self.note:
             return
+        code = digest([self._form.code])
         try:
-            taken = self._taken_out()
-            key = f"profile/{digest([self._form.code])}"
-            ns = session.once("dispatches", key, dict[str, float], self._profile) if taken else {}
+            taken = session.once("dispatches", f"taken-out/{code}", list[Dispatch], self._taken_out)
+            ns = session.once("dispatches", f"profile/{code}", dict[str, float], self._profile) if taken else {}
         except CaseError as error:
             self.note = f"its dispatches cannot be taken out: {error}"
             return
@@ -120,74 +108,42 @@ class LoweringSearch:
         for place, each in enumerate(hot):
             ahead = math.fsum(shares[other.name] for other in hot[place:] if other.root is not None) or 1.0
             seconds = (self._until_s - session.spent_s) * shares[each.name] / ahead
-            found, best = self._tuned(each, shares[each.name], seconds)
-            self.dispatches.append(found)
-            if best is not None and each.root is not None:
-                self.winners[each.name] = Winner(dispatch=each, root=each.root, configuration=best)
+            self.dispatches.append(self._tuned(each, shares[each.name], seconds))
             session.progress.step(each.operation)
 
+    def _taken_out(self) -> list[Dispatch]:
+        return [*take_out(self._module, _emptied(self._folder / "programs"), self._session.limits)]
+
     def _profile(self) -> dict[str, float]:
-        folder = _emptied(self._folder / "profile")  # of what a search that was killed has left
-        limits = self._session.limits
+        folder, limits = _emptied(self._folder / "profile"), self._session.limits
         with self._session.alone():
             call_ns = time_module(self._module, folder, _PROFILE_S, limits)
             return dict(profile_module(self._module, folder, _PROFILE_S, limits, call_ns=call_ns).dispatch_ns)
 
-    def _taken_out(self) -> list[Dispatch]:
-        def take() -> list[Dispatch]:
-            folder = _emptied(self._folder / "programs")
-            folder.mkdir(parents=True)
-            return [*take_out(self._module, folder, self._session.limits)]
-
-        key = f"taken-out/{digest([self._form.code])}"
-        taken = self._session.once("dispatches", key, list[Dispatch], take)
-        is_here = all(each.program is None or each.program.is_file() for each in taken)
-        return taken if is_here else take()
-
-    # --- one dispatch ---
-
-    def _tuned(self, dispatch: Dispatch, share: float, seconds: float) -> tuple[TunedDispatch, Configuration | None]:
-        """What became of a dispatch, and the configuration that is faster than the compiler's own, if one is."""
-        session = self._session
+    def _tuned(self, dispatch: Dispatch, share: float, seconds: float) -> TunedDispatch:
+        """What became of a dispatch; what is faster than the compiler's own configuration is kept."""
+        session, root = self._session, dispatch.root
         found = TunedDispatch(
             name=dispatch.name, operation=dispatch.operation, places=len(dispatch.places), share=share
         )
-        root = dispatch.root
         if root is None:
-            return replace(found, reason=dispatch.why), None
+            return replace(found, reason=dispatch.why)
         found = replace(found, own=Configuration(pipeline=root.pipeline, tiles=root.tiles).text)
-        key = key_of(dispatch, self._module)
-        # Remembered, since a search that goes on raced it already, whatever others have found in the meantime.
-        known = [self._known[key]] if key in self._known else []
-        if kept := session.once("dispatches", f"known/{key}", list[KnownWinner], lambda: known):
-            best = kept[0].configuration
-            found = replace(found, known_from=kept[0].model, alone=kept[0].alone)
-        elif seconds < _LEAST_SECONDS:
-            return replace(found, reason=OUT_OF_TIME), None
-        else:
-            try:
-                race = _Rounds(session, self._module, dispatch, root, key, self._folder / key)
-                race.run(session.spent_s + seconds, self._won)
-            except CaseError as error:
-                return replace(found, reason=f"it cannot be timed alone: {error}"), None
-            self.candidates += sum(each.generations > 0 for each in race.tried.values())
-            best = race.best if race.ratio < _WORTH else None
-            found = replace(found, tried=tuple(race.tried.values()), alone=None if best is None else race.ratio)
-            self._remember(key, best, found.alone)
-            self._won += [] if best is None else [best]
-        if best is None:
-            return replace(found, reason=_NOTHING_BETTER), None
-        return replace(found, chosen=best.text), best
-
-    def _remember(self, key: str, best: Configuration | None, alone: float | None) -> None:
-        """What the searches of other models may take over."""
-        directory, target = self._session.directory, self._session.target
-        compiler = target.toolchain.compiler_sha256
-        winner = KnownWinner(model=target.model, compiler=compiler, alone=alone, configuration=best)
-        value = adapter(KnownWinner).dump_python(winner, mode="json")
-        before = directory.remembered(f"{WINNER}{key}")
-        if before is None or before.value != value:  # a longer budget finds more
-            directory.remember(f"{WINNER}{key}", value, 0.0)
+        if seconds < _LEAST_SECONDS:
+            return replace(found, reason=OUT_OF_TIME)
+        key = digest([self._form.code, dispatch.key])
+        try:
+            race = _Rounds(session, self._module, dispatch, root, key, self._folder / key)
+            race.run(session.spent_s + seconds, self._won)
+        except CaseError as error:
+            return replace(found, reason=f"it cannot be timed alone: {error}")
+        self.candidates += sum(each.generations > 0 for each in race.tried.values())
+        found = replace(found, tried=tuple(race.tried.values()))
+        if race.best is None or race.ratio >= _WORTH:
+            return replace(found, reason=_NOTHING_BETTER)
+        self._won.append(race.best)
+        self.winners[dispatch.name] = Winner(dispatch=dispatch, root=root, configuration=race.best)
+        return replace(found, alone=race.ratio, chosen=race.best.text)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,10 +174,9 @@ class _Rounds:
         self.ratio = 1.0
         self.tried: dict[str, Tried] = {}
         own = session.once("dispatches", f"own/{key}", _Own, self._prepare)
-        self._compile_s, self._batch = max(_LEAST_COMPILE_S, _COMPILES * own.seconds), own.batch
-        self._own = self._found_again(None, OWN, own.compiled)
-        self._names_by_code = {self._own.sha256: OWN}
-        self._leader, self._leading = OWN, self._racer(self._own, OWN)
+        self._own_s, self._batch = own.seconds, own.batch
+        self._names_by_code = {own.compiled.sha256: OWN}
+        self._leader, self._leading = OWN, self._racer(OWN, OWN, own.compiled)
 
     def _prepare(self) -> _Own:
         started = time.monotonic()
@@ -232,15 +187,17 @@ class _Rounds:
         _, batch = as_loadable(OWN, self._module, own.module, self._dispatch.function, self._session.limits)
         return _Own(compiled=own, seconds=seconds, batch=batch)
 
-    def _racer(self, compiled: Compiled, name: str) -> Racer:
+    def _racer(self, name: str, folder: str, compiled: Compiled) -> Racer:
+        module = self._folder / folder / MODULE_FILE  # wherever the search's folder is now
         function, limits = self._dispatch.function, self._session.limits
-        called, _ = as_loadable(name, self._module, compiled.module, function, limits, batch=self._batch)
+        called, _ = as_loadable(name, self._module, module, function, limits, batch=self._batch)
         return Racer(called, compiled.sha256)
 
     def run(self, until_s: float, won: Sequence[Configuration]) -> None:
         """Race rounds until no neighbour of the best is better, or the search's clock says so."""
-        taken_by_one_s = max(TAKEN_BY_ONE * (until_s - self._session.spent_s), 2 * self._compile_s / _COMPILES)
-        self._limits = replace(self._limits, seconds=min(self._compile_s, taken_by_one_s))
+        taken_by_one_s = max(_TAKEN_BY_ONE * (until_s - self._session.spent_s), 2 * self._own_s)
+        most_s = max(_LEAST_COMPILE_S, _COMPILES * self._own_s)
+        self._limits = replace(self._limits, seconds=min(most_s, taken_by_one_s))
         first = (*fitting(self._root, won, self._unit), *first_configurations(self._root, self._unit))
         waiting = list({each.text: each for each in first}.values())
         number = 0
@@ -277,8 +234,6 @@ class _Rounds:
         self.ratio = self.tried[raced.leader].ratio or self.ratio
         return self.best
 
-    # --- compiling ---
-
     def _racers(self, batch: Sequence[Configuration]) -> dict[str, Racer]:
         """The configurations of a round that have code of their own, compiled, by their text."""
         asked = digest([each.text for each in batch])
@@ -293,27 +248,18 @@ class _Rounds:
         racers: dict[str, Racer] = {}
         for folder, configuration, compiled in zip(folders, batch, answers, strict=True):
             name = configuration.text
-            tried = Tried(name=name, parts=(name,), standing="inert")
+            tried = Tried(name=name, parts=(name,), standing="lost")
             if isinstance(compiled, Refused):
-                self.tried[name] = replace(tried, standing="failed", reason=compiled.reason)
-                continue
-            twin = self._names_by_code.setdefault(compiled.sha256, name)
-            if twin != name:
+                tried = replace(tried, standing="failed", reason=compiled.reason)
+            elif not compiled.matched:
+                tried = replace(tried, standing="failed", reason="its spec recognises no operation of the dispatch")
+            elif (twin := self._names_by_code.setdefault(compiled.sha256, name)) != name:
                 why = "it comes to the compiler's own code" if twin == OWN else f"gives the code of {twin}"
-                if not compiled.matched:
-                    tried, why = replace(tried, standing="failed"), "its spec recognises no operation of the dispatch"
-                self.tried[name] = replace(tried, reason=why)
-                continue
-            self.tried[name] = replace(tried, standing="lost")
-            racers[name] = self._racer(self._found_again(configuration, folder, compiled), name)
+                tried = replace(tried, standing="inert", reason=why)
+            else:
+                racers[name] = self._racer(name, folder, compiled)
+            self.tried[name] = tried
         return racers
-
-    def _found_again(self, configuration: Configuration | None, folder: str, compiled: Compiled) -> Compiled:
-        """What was compiled, wherever the search's folder is now, and once more where somebody deleted it."""
-        module = self._folder / folder / MODULE_FILE
-        if not module.is_file():
-            self._compile(configuration, folder)
-        return replace(compiled, module=module)
 
     def _compile(self, configuration: Configuration | None, name: str) -> Compiled | Refused:
         spec = None if configuration is None else spec_of([(self._root, configuration)])
@@ -321,14 +267,10 @@ class _Rounds:
 
 
 def _emptied(folder: Path) -> Path:
+    """A folder without what a search that was killed has left."""
     shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
     return folder
-
-
-def key_of(dispatch: Dispatch, module: Module) -> str:
-    """What is found for a dispatch is known by this: its code, and the flags and files that it is compiled with."""
-    files = [file_sha256(file) for file in module.files]
-    return digest([dispatch.key, *own_flags(module.build.command), *files])
 
 
 def _vector_unit(dispatch: Dispatch) -> VectorUnit:

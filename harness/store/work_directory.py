@@ -412,16 +412,5 @@ class TuneDirectory(WorkDirectory):
             self._remove(file)
 
 
-def remembered_in(folder: Path, machine: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """What a search has remembered so far, by key. Another harness may be writing it."""
-    file = folder / TUNING.begun_file
-    if not file.is_file():
-        return {}
-    begun = _read_begun(file)
-    if begun.machine != machine or any(begun.options.get(name, value) != value for name, value in options.items()):
-        return {}
-    return {done.key: done.value for done in read_records(folder / RECORD_FILE, Done, _REMEDY)}
-
-
 def _read_begun(file: Path) -> Begun:
     return read_value(file, Begun, "name another folder with --out")

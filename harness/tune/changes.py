@@ -3,28 +3,17 @@
 import json
 import math
 import re
-import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from functools import partial
 from itertools import combinations
-from pathlib import Path
-from typing import Any
 
 from harness.bisect.variants import CompileConfig, Use, parts_between, uses_of
-from harness.compare.samplers import Module
-from harness.compile.program import sites
-from harness.compile.request import MODULE_FILE
-from harness.errors import CaseError, SuiteError, UsageError
-from harness.explain.isolated_timing import dump
+from harness.errors import SuiteError, UsageError
 from harness.files import shipped
-from harness.ir.dump import entry_phase
-from harness.ir.tools import ask
 from harness.plugins import PLUGINS, Applied, Plugin, apply_plugin
-from harness.plugins.chain import RewriteCall, arrange, place_of
+from harness.plugins.chain import arrange, place_of
 from harness.plugins.options import check_options, options_of, switches_of
-from harness.process import Limits
 from harness.suite.cases import covers
 from harness.suite.flags import find_trap, normalised
 from harness.suite.load import Device, FlagSet, Suite, load_flag_sets
@@ -264,41 +253,3 @@ def _place_of(use: Use) -> tuple[float, int]:
 def _order_of(name: str) -> int:
     order = (*_FIRST, "", *_LAST)
     return order.index(name) if name in order else len(_FIRST)
-
-
-# --- idle ---
-
-
-def looks_of(start: CompileConfig, change: Change) -> tuple[RewriteCall, ...]:
-    """Rewrites of which one matches something where a change does anything to the start's program; (): nothing tells.
-
-    Nothing tells where a plugin would act before the start's own have.
-    """
-    config = combine(start, [change])
-    if config is None or not change.config.plugins or config.plugins[: len(start.plugins)] != start.plugins:
-        return ()
-    (use,) = change.config.plugins
-    applied = apply_plugin(use.name, use.options)
-    steps = applied.steps if applied.plugin.finds is None else (applied.plugin.finds,)
-    rewrites = arrange([replace(applied, steps=steps)], (), "plugins").rewrites
-    return rewrites if len(rewrites) == len(steps) else ()
-
-
-def find_idle(module: Module, looks: Mapping[str, Sequence[RewriteCall]], limits: Limits) -> list[str]:
-    """The names of those whose rewrites match nothing in a compiled program; [] where that cannot be told."""
-    calls: dict[str, dict[str, list[Any]]] = {}
-    for name, rewrites in looks.items():
-        for call in rewrites:
-            calls.setdefault(call.phase, {}).setdefault(name, []).append((call.function, dict(call.options)))
-    entry, toolchain = entry_phase(module.build.command), module.loadable.toolchain
-    files = dict.fromkeys(calls, module.mlir)
-    ask_all = partial(ask, "matches", where="", sites=sites())
-    try:
-        with tempfile.TemporaryDirectory(prefix="harness-look-") as folder:
-            for phase in calls.keys() - {entry}:
-                files[phase] = Path(folder, phase, MODULE_FILE)
-                dump(module, (f"--compile-to={phase}", "--emit-mlir-bytecode"), files[phase].parent, limits)
-            found = ask_all(files, toolchain=toolchain, limits=limits, calls=calls) if files else {}
-    except CaseError:  # their compiles tell
-        return []
-    return [name for name in looks if not any(name in names for names in found.values())]

@@ -80,28 +80,22 @@ def test_a_confirmation_is_that_of_two_programs_and_not_of_their_names(
 NOTHING = "net@cpu: nothing that was tried is confirmed faster than stock"
 
 
-@pytest.mark.parametrize(("without", "isolates"), [((), True), (("isolate",), False), (("*",), False)])
-def test_nothing_is_isolated_against_the_users_will(begin: Begin, without: tuple[str, ...], isolates: bool) -> None:
-    session = begin(without=without)
-    session.code_of = lambda _: ""
-    found = tune_model(session)
-    assert ("isolated-1" in session.batches) is isolates
-    assert (found.answer, found.sentence) == ("nothing beats the start", NOTHING)
-
-
-def test_other_forms_are_isolated_where_the_best_has_nothing_to_isolate(begin: Begin) -> None:
-    session = begin("--a", "--b", "--c")
+@pytest.mark.parametrize(("without", "forms"), [((), 2), (("isolate",), 0)])
+def test_forms_are_isolated_until_one_has_something_to_isolate_unless_the_user_does_not_want_it(
+    begin: Begin, without: tuple[str, ...], forms: int
+) -> None:
+    session = begin("--a", "--b", "--c", without=without)
     session.ms = {"--a": 0.5, "--b": 0.51, "--c": 0.9}
     session.code_of = lambda way: " ".join(way.flags)
-    session.verdicts = {("a", "start"): "unchanged"}
-    tune_model(session)
-    assert sum("isolated" in batch for batch in session.batches) == 2
+    session.verdicts = {("a", "start"): "unchanged", ("b", "start"): "unchanged"}
+    found = tune_model(session)
+    assert sum("isolated" in batch for batch in session.batches) == forms
+    assert (found.answer, found.sentence) == ("nothing beats the start", NOTHING)
 
 
 @pytest.mark.parametrize(
     ("verdict", "seconds", "sentence"),
     [
-        ("unchanged", 0.1, NOTHING),
         ("unchanged", 1.5, f"{NOTHING}; 17 of 21 changes tried; give it 3m"),
         ("inconclusive", 0.1, f"{NOTHING}, though o2 may take 0.500 of its "),
         ("unchanged", 9.0, "net@cpu: the budget of 100 s ended before timing o2; 0 of 21 changes tried; give it 35m"),
@@ -146,7 +140,7 @@ def profiled(monkeypatch: pytest.MonkeyPatch, factors: Mapping[str, float]) -> N
 
 def answer(session: Scripted) -> AnswerSearch:
     """Of a search that found `both`, of which `single` is the half that matters, and winners for `a` and `b`."""
-    changes, lowering = ChangeSearch(session, session.form("start")), LoweringSearch(session, session.form("b"), {}, 0)
+    changes, lowering = ChangeSearch(session, session.form("start")), LoweringSearch(session, session.form("b"), 0)
     changes.best_single = replace(session.form("single", "--x"), log_ratio=math.log(0.7))
     changes.best = replace(session.form("both", "--x", "--y"), log_ratio=math.log(0.6))
     for each, size in ((a_dispatch("a"), 4), (a_dispatch("b", places=("b", "b again")), 8)):
@@ -172,7 +166,7 @@ def reasons(found: AnswerSearch) -> tuple[str, str]:
 
 
 def test_the_whole_with_its_winners_is_confirmed_beside_the_start_and_the_best_single_change(
-    session: Scripted,
+    session: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session.ms = {"--x --y ab": 0.5}
     found = answer(session)
@@ -182,9 +176,15 @@ def test_the_whole_with_its_winners_is_confirmed_beside_the_start_and_the_best_s
     assert [each.base for each in found.confirmations] == ["the start (stock)", "the best single change (single)"]
     assert [moment.name for moment in session.moments] == ["with-spec", "with-spec"]
 
+    def refuse(_: int) -> object:
+        raise CaseError("measure", "there is no profile")
 
-WRONG = Untimed(reason="output 0 differs", wrong=True)
-APART, TOGETHER = "in the whole program: output 0 differs", "together with others: output 0 differs"
+    monkeypatch.setattr(tuning, "ProfiledTurns", lambda *_: refuse)
+    session.batches.clear()
+    session.ms = {"--x --y --z ab": 0.4}
+    session.code_of = lambda config: f"{' '.join(config.flags)} --z {'ab' if config.plugins else ''}".strip()
+    found = answer(session)
+    assert (found.spec, reasons(found), found.dispatches["a"].whole) == ("ab", ("", ""), None), "nothing refutes them"
 
 
 @pytest.mark.parametrize(
@@ -192,10 +192,9 @@ APART, TOGETHER = "in the whole program: output 0 differs", "together with other
     [
         ({"b": 0.9, "b again": 1.09}, (), ("with-spec-kept", "a"), ("", "it does not help the whole")),
         ({"a": 1.0, "b": 1.2, "b again": 1.2}, (), ("both", ""), ("it does not help the whole",) * 2),
-        ({}, ("--x --y ab", "--x --y b"), ("with-spec-rest", "a"), ("", APART)),
-        ({}, ("--x --y ab",), ("both", ""), (TOGETHER,) * 2),
+        ({}, ("--x --y ab",), ("both", ""), ("in the whole program: output 0 differs",) * 2),
     ],
-    ids=["one does not help", "none helps", "one is wrong", "they are wrong together"],
+    ids=["one does not help", "none helps", "they are wrong"],
 )
 def test_winners_that_the_whole_refutes_are_dropped(
     session: Scripted,
@@ -206,26 +205,11 @@ def test_winners_that_the_whole_refutes_are_dropped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     profiled(monkeypatch, factors)
-    session.ms, session.broken = {"--x --y a": 0.5, "--x --y ab": 0.4}, dict.fromkeys(broken, WRONG)
+    session.ms = {"--x --y a": 0.5, "--x --y ab": 0.4}
+    session.broken = dict.fromkeys(broken, Untimed(reason="output 0 differs", wrong=True))
     found = answer(session)
     assert name_of(found) == form
     assert reasons(found) == why
-
-
-def test_a_device_without_a_profile_keeps_all_winners(session: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_: int) -> object:
-        raise CaseError("measure", "there is no profile")
-
-    monkeypatch.setattr(tuning, "ProfiledTurns", lambda *_: refuse)
-    found = answer(session)
-    assert (found.spec, reasons(found), found.dispatches["a"].whole) == ("ab", ("", ""), None)
-
-
-def test_a_spec_that_changes_nothing_in_the_whole_is_no_variant(session: Scripted) -> None:
-    session.code_of = lambda config: " ".join(config.flags)
-    assert reasons(answer(session)) == (
-        ("in the whole program: its tuning spec changes nothing in the whole program",) * 2
-    )
 
 
 def test_no_variant_without_its_confirmations(session: Scripted) -> None:
@@ -286,39 +270,16 @@ def test_what_becomes_of_each_change_alone(begin: Begin) -> None:
     assert session.start_ns == pytest.approx(1e6)
 
 
-def test_a_level_that_takes_long_may_take_the_time_of_what_comes_later(begin: Begin) -> None:
-    session = begin(level("--o2"), *(f"--x{number}" for number in range(45)), budget=20.0)
-    session.ms, session.takes_s = {"--o2": 0.5}, {"--o2": 3.0}
+def test_what_compiles_for_long_is_left_out_and_levels_come_first(begin: Begin) -> None:
+    session = begin("--slow", level("--o2"), *(f"--x{number}" for number in range(45)), budget=20.0)
+    session.ms, session.takes_s = {"--o2": 0.5}, {"--o2": 0.9, "--slow": 5.0}
     found = search(session)
-    assert found.best.name == "o2" and found.untried_levels == []
-
-
-def test_a_plugin_that_finds_nothing_is_not_compiled(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuning_changes, "looks_of", lambda _, change: [change.name] * (change.name != "flag"))
-    monkeypatch.setattr(tuning_changes, "find_idle", lambda _, looks, __: [name for name in looks if name == "idle"])
-    session = begin("--idle", "--busy", "--flag")
-    each = search(session).singles["idle"]
-    assert session.batches["alone-1"] == ["busy", "flag"]
-    assert (each.standing, each.reason) == ("inert", "it finds nothing to change in the program")
-
-
-@pytest.mark.parametrize(
-    ("budget", "others", "standing", "late_batches", "reason"),
-    [
-        (100.0, 30, "best", 1, ""),
-        (20.0, 45, "untried", 0, "it took more than 0.5 s, and the time for single changes was over"),
-    ],
-)
-def test_what_takes_long_waits_for_the_others_and_may_take_what_is_left(
-    budget: float, others: int, standing: str, late_batches: int, reason: str, begin: Begin
-) -> None:
-    session = begin("--slow", *(f"--x{number}" for number in range(others)), budget=budget)
-    session.ms, session.takes_s = {"--slow": 0.5}, {"--slow": 5.0}
-    each = search(session).singles["slow"]
-    assert (each.standing, each.reason) == (standing, reason)
-    batches = [name for name in session.batches if "together" not in name]
-    assert [name.startswith("late-") for name in batches].count(True) == late_batches
-    assert "slow" in session.batches[batches[0]] and (not late_batches or batches[-1].startswith("late-"))
+    assert (found.best.name, found.untried_levels) == ("o2", [])
+    assert found.singles["slow"].standing == found.singles["x44"].standing == "untried"
+    assert (found.singles["slow"].reason, found.singles["x44"].reason) == (
+        "late",
+        "the time for single changes was over",
+    )
 
 
 def test_effects_that_add_up_are_found_together_and_told_beside_the_start(begin: Begin) -> None:

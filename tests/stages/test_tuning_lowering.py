@@ -1,14 +1,13 @@
 """The search for lowering configurations of dispatches whose times are known: nothing is compiled or timed."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from harness.errors import CaseError
 from harness.stages import tuning_lowering
-from harness.stages.tuning_lowering import WINNER, KnownWinner, LoweringSearch, key_of
+from harness.stages.tuning_lowering import LoweringSearch
 from tests.stages.tuned import Dispatches, Scripted, a_dispatch, found_in, tile
 
 
@@ -27,12 +26,8 @@ def dispatches(session: Scripted, monkeypatch: pytest.MonkeyPatch) -> Dispatches
     return found
 
 
-def search(
-    session: Scripted, known: Mapping[str, KnownWinner] | None = None, until_s: float = 100.0, form: str = "best"
-) -> LoweringSearch:
-    module = session.form(form).module
-    keys = {key_of(a_dispatch(name), module): winner for name, winner in (known or {}).items()}
-    found = LoweringSearch(session, session.form(form), keys, until_s)
+def search(session: Scripted, until_s: float = 100.0, form: str = "best") -> LoweringSearch:
+    found = LoweringSearch(session, session.form(form), until_s)
     found.search()
     assert all(found_in(found.dispatches, name).chosen for name in found.winners)
     return found
@@ -72,51 +67,28 @@ def test_rounds_of_neighbours_go_on_from_what_is_better(session: Scripted, dispa
     assert (conv.own, conv.chosen) == ("Own, tile = [0]", tile(16).text)
     assert conv.alone == pytest.approx(0.5)
     assert found.winners["conv"].configuration == tile(16)
-    kept = session.directory.remembered(f"{WINNER}{key_of(a_dispatch('conv'), session.form('best').module)}")
-    assert kept is not None
-    assert (kept.value["model"], kept.value["configuration"]) == ("net", {"pipeline": "Tile", "tiles": {"tile": [16]}})
+    compiled, raced = [*dispatches.compiled], [*session.raced]
+    again = search(session)
+    assert (again.dispatches, again.winners) == (found.dispatches, found.winners)
+    assert (dispatches.compiled, session.raced) == (compiled, raced), "a search that goes on has what it did itself"
 
 
 def test_equal_code_is_raced_once_and_what_is_refused_has_its_reason(session: Scripted, dispatches: Dispatches) -> None:
     dispatches.sizes = (1, 2, 4, 8, 16)
     dispatches.refused = {"conv 1": "iree-compile was stopped after 10 s"}
+    session.ms = {"conv 2": 0.99}
     dispatches.same = {"conv 4": "conv 2", "conv 8": "conv own", "conv 16": "conv own"}
     dispatches.unmatched = {"conv 16"}
     (conv,) = search(session).dispatches
     assert {each.name: (each.standing, each.reason) for each in conv.tried} == {
         tile(1).text: ("failed", "iree-compile was stopped after 10 s"),
-        tile(2).text: ("lost", ""),
+        tile(2).text: ("best", ""),  # one per cent is worth no entry of a spec
         tile(4).text: ("inert", f"gives the code of {tile(2).text}"),
         tile(8).text: ("inert", "it comes to the compiler's own code"),
         tile(16).text: ("failed", "its spec recognises no operation of the dispatch"),
     }
     assert session.raced[0] == [tile(2).text, "own"]
-    assert (conv.chosen, conv.reason) == ("", "nothing was better than the compiler's own")
-
-
-KNOWN = KnownWinner(model="other", compiler="", alone=0.4, configuration=tile(4))
-
-
-@pytest.mark.parametrize(
-    ("kept", "chosen"), [(KNOWN, tile(4).text), (replace(KNOWN, alone=None, configuration=None), "")]
-)
-def test_what_another_model_found_is_taken_over(
-    kept: KnownWinner, chosen: str, session: Scripted, dispatches: Dispatches
-) -> None:
-    found = search(session, {"conv": kept})
-    (conv,) = found.dispatches
-    assert (conv.known_from, conv.chosen, conv.alone) == ("other", chosen, kept.alone)
-    assert bool(found.winners) == bool(chosen)
-    assert (dispatches.compiled, session.raced) == ([], [])
-
-
-def test_a_search_that_goes_on_has_what_it_compiled_and_timed_itself(session: Scripted, dispatches: Dispatches) -> None:
-    session.ms = {"conv 8": 0.99}
-    found, compiled, raced = search(session), [*dispatches.compiled], [*session.raced]
-    again = search(session, {"conv": KNOWN})
-    assert (again.dispatches, again.winners) == (found.dispatches, found.winners)
-    assert (dispatches.compiled, session.raced) == (compiled, raced)
-    assert (found.winners, found.dispatches[0].alone) == ({}, None), "one per cent is worth no entry of a spec"
+    assert (conv.chosen, conv.alone, conv.reason) == ("", None, "nothing was better than the compiler's own")
 
 
 def test_what_won_is_tried_first_for_the_next_dispatch(session: Scripted, dispatches: Dispatches) -> None:

@@ -13,16 +13,13 @@ from harness.bisect.variants import CompileConfig, uses_of
 from harness.errors import UsageError
 from harness.files import shipped
 from harness.plugins import PLUGINS, Flags, NoOptions, Plugin, Rewrite, Step, TuningSpec, written_file
-from harness.plugins.chain import RewriteCall
 from harness.suite.flags import normalised
 from harness.suite.load import FlagSet, load_flag_sets
-from harness.toolchain import Toolchain, find_toolchain
+from harness.toolchain import find_toolchain
 from harness.toolchain.tools import compiler_flags, flag_name
 from harness.tune import changes as room
-from harness.tune.changes import Change, changes_for, combine, find_idle, groups, looks_of
+from harness.tune.changes import Change, changes_for, combine, groups
 from tests.builders import a_device, a_suite, a_variant, register
-from tests.explain.conftest import a_module
-from tests.ir.conftest import HASWELL_FLAGS, LIMITS
 
 STOCK = CompileConfig()
 O2, O3 = "--iree-opt-level=O2", "--iree-opt-level=O3"
@@ -196,64 +193,3 @@ def test_the_flag_sets_that_come_with_the_harness_are_all_different_and_known_to
     flags = [normalised(flag_set.compile) for flag_set in sets]
     assert len(set(flags)) == len(flags)
     assert {flag_name(flag) for group in flags for flag in group} <= compiler_flags(find_toolchain())
-
-
-CONVOLUTION = """\
-func.func @main(%image: tensor<1x8x8x4xf32>, %kernel: tensor<3x3x4x16xf32>) -> tensor<1x6x6x16xf32> {
-  %zero = arith.constant 0.0 : f32
-  %empty = tensor.empty() : tensor<1x6x6x16xf32>
-  %filled = linalg.fill ins(%zero : f32) outs(%empty : tensor<1x6x6x16xf32>) -> tensor<1x6x6x16xf32>
-  %c = linalg.conv_2d_nhwc_hwcf ins(%image, %kernel : tensor<1x8x8x4xf32>, tensor<3x3x4x16xf32>)
-    outs(%filled : tensor<1x6x6x16xf32>) -> tensor<1x6x6x16xf32>
-  return %c : tensor<1x6x6x16xf32>
-}
-"""
-
-
-def call(function: str, phase: str = "input", **options: object) -> RewriteCall:
-    return RewriteCall(plugin="any", function=f"harness.rewrites.{function}", phase=phase, options=options)
-
-
-ISOLATE = call("regions:isolate_convolutions", depthwise=True)
-COUNT = call("tuned:count_channelled")
-
-
-def test_only_those_are_idle_that_match_nothing_and_each_sees_the_program_as_it_is(
-    real_toolchain: Toolchain, tmp_path: Path
-) -> None:
-    module = a_module(real_toolchain, tmp_path / "module", compile_flags=HASWELL_FLAGS)
-    module.mlir.write_text(CONVOLUTION)
-    looks = {
-        "isolated": (ISOLATE,),
-        "isolated again": (call("share_concat:share_concat"), ISOLATE),
-        "schedule": (COUNT,),
-        "no NCHW": (call("channels_last:channels_last"),),
-        "no stores": (call("dispatches:replicate_stores", phase="flow"),),
-        "neither": (call("channels_last:channels_last"), call("dispatches:fuse_padding", phase="flow")),
-        "broken": (call("no_such:function"),),
-        "wrong options": (call("channels_last:channels_last", colour="red"),),
-    }
-    assert find_idle(module, looks, LIMITS) == ["no NCHW", "no stores", "neither"]
-    # A program that plugins rewrote is looked at from there on; after that phase, the compiles of candidates tell.
-    for phase, idle in (("input", ["schedule"]), ("flow", [])):
-        flags = (*HASWELL_FLAGS, f"--compile-from={phase}")
-        module = a_module(real_toolchain, tmp_path / phase, compile_flags=flags)
-        module.mlir.write_text("util.func public @main() { util.return }")
-        assert find_idle(module, {"schedule": (COUNT,)}, LIMITS) == idle
-
-
-def test_plugins_are_told_by_their_rewrites_unless_they_would_act_on_what_the_start_hides(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    early, late = rewrite("input"), rewrite("flow")
-    plugins = [plugin("spec", SPEC), plugin("counted", SPEC, finds=early), plugin("both", early, late)]
-    plugins += [plugin(name, early) for name in ("channels-last", "middle", "isolate")]
-    register(monkeypatch, PLUGINS.group, *((each.name, each) for each in plugins))
-
-    def phases(name: str, *started: str) -> list[str]:
-        return [
-            call.phase for call in looks_of(CompileConfig(plugins=uses_of((each, {}) for each in started)), using(name))
-        ]
-
-    assert [phases(each) for each in ("spec", "counted", "both")] == [[], ["input"], ["input", "flow"]]
-    assert [phases(each, "middle") for each in ("channels-last", "isolate")] == [[], ["input"]]
