@@ -203,7 +203,7 @@ def two_steps(size: int, step: float, rng: np.random.Generator) -> History:
 
 
 def step_and_repair(size: int, step: float, rng: np.random.Generator) -> History:
-    """A step and its repair, with a release between them that the user knows to be bad: two searches."""
+    """A step and its repair, with a release between them that the user knows to be bad (`--bad` and `--fixed`)."""
     first, repair = sorted(int(place) for place in rng.choice(np.arange(1, size), size=2, replace=False))
     bad = int(rng.integers(first, repair))
     levels = tuple(1 + step if first <= at < repair else 1.0 for at in range(size))

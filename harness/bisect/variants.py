@@ -11,6 +11,8 @@ from typing import Any, Literal
 from harness.toolchain.tools import flag_name
 
 Kind = Literal["flag", "run flag", "plugin", "option"]
+# What sets others where the compiler is not told otherwise, and how the names of those end that it is known to set.
+_LEVEL, _OF_A_LEVEL = "iree-opt-level", "-opt-level"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,3 +160,12 @@ def _flags_with(kind: Kind, base: Sequence[str], head: Sequence[str], parts: Ite
         *in_head,
         *(flag for flag in added if flag not in order),
     )
+
+
+def parts_of_level(part: Part, known: Collection[str]) -> tuple[Part, ...]:
+    """The levels that an optimisation level sets for parts of the compiler, as parts in its place; else ()."""
+    if part.kind != "flag" or not part.adds or flag_name(part.text) != _LEVEL:
+        return ()
+    level = part.text.partition("=")[2]
+    names = sorted(name for name in known if name.endswith(_OF_A_LEVEL) and name != _LEVEL)
+    return tuple(Part(kind="flag", adds=True, text=f"--{name}={level}") for name in names)

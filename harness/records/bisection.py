@@ -90,6 +90,7 @@ class FoundCause:
     beside: tuple[int, ...] = ()  # Numbers of the parts that both sides have: causes that were found before
     alone: tuple[Trial, ...] = ()  # Of several parts, each of them alone, likewise
     untold: bool = False  # Whether a smaller set could not be told, so that there may be one
+    inside: tuple[str, ...] = ()  # Of an optimisation level, the flags among what it sets that make the difference
     explanation: str = ""  # What the compiler does differently with them, in a sentence; "" where that is not known
     explanation_id: str = ""  # Of the explanation that says more; "" likewise
 
@@ -106,7 +107,7 @@ class Bisection:
     unit: str
     floor: float  # Relative change below which nothing counts as a step
     over: Over
-    ends: tuple[str, ...]  # Good and bad; of parts the base variant and the case's
+    ends: tuple[str, ...]  # Good, bad, and fixed if given; of parts the base variant and the case's
     positions: tuple[Position, ...]  # All that were compiled, in the order of the history
     trials: tuple[Trial, ...]  # All that was measured, in the order in which that was done
     steps: tuple[FoundStep, ...] = ()

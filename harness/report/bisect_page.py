@@ -40,7 +40,7 @@ def page(found: Bisection, _: View) -> Page:
     ]
     ends = f"beside variant {found.ends[0]}"
     if found.over == "releases":
-        ends = f"from IREE {found.ends[0]} to {found.ends[1]}"
+        ends = f"from IREE {found.ends[0]} to {', '.join(found.ends[1:])}"
     tones = [TONES[trial.verdict] for trial in found.trials]
     return Page(
         title=f"{found.suite}: {_figure(found)} of {found.case} {ends}",
@@ -95,8 +95,9 @@ def _made(cause: FoundCause, found: Bisection) -> str:
     names = " and ".join(found.parts[number - 1] for number in cause.parts)
     together = " together" if len(cause.parts) > 1 else ""
     beside = f" with part {_numbers(cause.beside)}" if cause.beside else ""
+    inside = f" (of what it sets: {' or '.join(cause.inside)})" if cause.inside else ""
     words = times_that_of(f"{found.ends[0]}{beside}", cause.size, found.unit)
-    return f"{names}{together}: {_figure(found)} {words}"
+    return f"{names}{inside}{together}: {_figure(found)} {words}"
 
 
 def times_that_of(base: str, trial: Trial, unit: str) -> str:
@@ -132,11 +133,17 @@ def _numbers(numbers: Sequence[int]) -> str:
 
 
 def _contradicted(found: Bisection) -> list[str]:
-    """What was given as bad, and is not."""
-    good, bad = found.ends
+    """What was given as bad or fixed, and is not."""
+    good, bad, *fixed = found.ends
     better = ((good, bad, "improved"), (bad, good, "regressed"))
-    told = [trial for trial in found.trials if (trial.base, trial.head, trial.verdict) in better]
-    return [f"{bad} was given as bad, and is the better one: {_beside(trial, found.unit)}" for trial in told[:1]]
+    same = [{bad, end} for end in fixed]
+    lines = []
+    for trial in found.trials:
+        if (trial.base, trial.head, trial.verdict) in better:
+            lines.append(f"{bad} was given as bad, and is the better one: {_beside(trial, found.unit)}")
+        elif {trial.base, trial.head} in same and trial.verdict in ("unchanged", "identical"):
+            lines.append(f"{fixed[0]} was given as fixed, and does not differ from {bad}: {_beside(trial, found.unit)}")
+    return lines[:1]
 
 
 # --- Tables ---

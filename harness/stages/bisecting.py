@@ -7,16 +7,17 @@ next one begins.
 """
 
 import hashlib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import product
+from itertools import pairwise, product
+from typing import Any
 
 from packaging.version import Version
 
 from harness.bisect.search import Cause, Effect, Measured, Unusable, edge_of, find_steps, minimal_causes, nearer_end
-from harness.bisect.trials import as_measured
-from harness.bisect.variants import CompileConfig, Part, parts_between, with_parts
+from harness.bisect.trials import JUDGED_OF_SEARCH, as_measured
+from harness.bisect.variants import CompileConfig, Part, parts_between, parts_of_level, with_parts
 from harness.compare.pairs import TOOLCHAIN_PREFIX
 from harness.errors import ToolchainError, UsageError
 from harness.progress import Progress
@@ -32,7 +33,7 @@ from harness.store.work_directory import SUITES_FOLDER, Begun, BisectDirectory, 
 from harness.suite.cases import case_meant
 from harness.suite.load import Suite, load_suite
 from harness.text import plural
-from harness.toolchain import Toolchain, release_named, releases_between, toolchain_named
+from harness.toolchain import Toolchain, compiler_flags, release_named, releases_between, toolchain_named
 
 # --- beginning, and going on ---
 
@@ -65,7 +66,7 @@ def _begun(options: BisectOptions, suite: Suite, note: Callable[[str], None]) ->
     options = replace(options, case=case_meant(suite.path, options.case))
     require_metric(options.metric, suite)
     if options.over == "flags":
-        if options.good is not None or options.bad is not None:
+        if _ends(options):
             raise UsageError("--good and --bad are releases, and --over flags searches one variant's parts; leave them")
         question_of(suite, options.chosen[1], options.base)
         # Another release may be installed when it goes on.
@@ -74,25 +75,31 @@ def _begun(options: BisectOptions, suite: Suite, note: Callable[[str], None]) ->
         raise UsageError("give two releases, as in --good iree==3.6.0 --bad iree==3.8.0; or --over flags")
     if options.base is not None or options.toolchain is not None:
         raise UsageError("--base and --toolchain are for --over flags; leave them out")
-    ends = release_named(options.good, note, "--good"), release_named(options.bad, note, "--bad")
-    options = replace(options, good=ends[0], bad=ends[1])
-    history = _history(options, ends, note)
-    for end in ends:
+    named: dict[str, Any] = {name: release_named(getattr(options, name), note, f"--{name}") for name in _ends(options)}
+    options = replace(options, **named)
+    history = _history(options, [*named.values()], note)
+    for end in named.values():
         toolchain_named(end, note)
     return options, history
 
 
-def _history(options: BisectOptions, ends: tuple[str, str], note: Callable[[str], None]) -> tuple[str, ...]:
+def _ends(options: BisectOptions) -> list[str]:
+    """The names of the ends that are given."""
+    return [name for name in ("good", "bad", "fixed") if getattr(options, name) is not None]
+
+
+def _history(options: BisectOptions, ends: Sequence[str], note: Callable[[str], None]) -> tuple[str, ...]:
     """The releases that are searched, the oldest first, the ends among them."""
-    low, high = sorted(map(Version, ends))
-    if low == high:
-        raise UsageError(f"both ends of the search are {low}; give different releases")
+    given = [*map(Version, ends)]
+    low, high = min(given), max(given)
+    if len(set(given)) < len(given) or (len(given) == 3 and given[1] in (low, high)):
+        raise UsageError(f"the ends of the search are {', '.join(ends)}; --bad has to differ, and lie before --fixed")
     if options.release:
         between: Sequence[str] = [release_named(text, note, "--release") for text in options.release]
     else:
         between = releases_between(str(low), str(high), pre=options.pre)
     skipped = {Version(release_named(text, note, "--skip")) for text in options.skip}
-    if lost := skipped & {low, high}:
+    if lost := skipped & set(given):
         raise UsageError(f"--skip {min(lost)} is an end of the search; give another end")
     wanted = {Version(release): release for release in (*between, *ends)}
     return tuple(wanted[version] for version in sorted(wanted) if low <= version <= high and version not in skipped)
@@ -107,14 +114,17 @@ class ReleaseSearch(BisectSession):
     def __init__(self, options: BisectOptions, suite: Suite, directory: BisectDirectory, progress: Progress) -> None:
         super().__init__(options, suite, directory, progress)
         self.releases = directory.begun.history
+        self._ends = [str(getattr(options, name)) for name in _ends(options)]
         self._toolchains: dict[str, Toolchain] = {}
 
     def search(self) -> Bisection:
-        """Search the releases from the oldest to the newest."""
-        releases, ends = self.releases, (self.releases[0], self.releases[-1])
+        """Search the releases from the oldest to the newest; of three ends, either side of the bad one by itself."""
+        releases, ends = self.releases, self._ends
+        bounds = sorted(map(releases.index, ends))
+        self.planned = JUDGED_OF_SEARCH * (len(bounds) - 1)
         self.progress.note(
-            f"{plural(len(releases), 'release')} from {ends[0]} to {ends[1]}: the ends and the step are judged by "
-            f"their {self.metric.name}, and what lies between is placed by two generations where these tell"
+            f"{plural(len(releases), 'release')} from {releases[0]} to {releases[-1]}: the ends and the step are "
+            f"judged by their {self.metric.name}, and what lies between is placed by two generations where these tell"
         )
         for release in ends:
             end = self.place(release)
@@ -125,11 +135,11 @@ class ReleaseSearch(BisectSession):
         def measured(base: int, head: int, floor: float, whole: float | None) -> Measured | Unusable:
             return self.measure(releases[base], releases[head], floor, whole)
 
-        findings = find_steps(0, len(releases) - 1, measured, self.floor)
-        for probe in findings.probes:
+        found = [find_steps(first, last, measured, self.floor) for first, last in pairwise(bounds)]
+        for probe in (probe for findings in found for probe in findings.probes):
             self.sort(releases[probe.base], releases[probe.head], probe.floor, probe.nearer)
         steps = []
-        for step in findings.steps:
+        for step in (step for findings in found for step in findings.steps):
             size = self.trial(releases[step.before], releases[step.after])
             why = self.explained(size)
             passed_over = tuple(releases[number] for number in step.passed_over)
@@ -145,16 +155,16 @@ class ReleaseSearch(BisectSession):
             )
         unknown = [
             OpenStretch(first=releases[first], last=releases[last], reason=reason)
+            for findings in found
             for (first, last), reason in findings.open.items()
         ]
-        good, bad = self.options.good, self.options.bad
-        return self.concluded((str(good), str(bad)), releases, steps=tuple(steps), open=tuple(unknown))
+        return self.concluded(ends, releases, steps=tuple(steps), open=tuple(unknown))
 
     def wanted(self, name: str) -> Wanted:
         """The case under a release."""
         suite, case = self.options.chosen
-        toolchain, ends = self._toolchain(name), (self.releases[0], self.releases[-1])
-        others = [other for end in ends if (other := self._toolchain(end)).version != toolchain.version]
+        toolchain = self._toolchain(name)
+        others = [other for end in self._ends if (other := self._toolchain(end)).version != toolchain.version]
         label = f"{TOOLCHAIN_PREFIX}{name}"
         return Wanted(name=name, suite=suite, case=case, toolchain=toolchain, label=label, others=others)
 
@@ -215,7 +225,7 @@ class PartSearch(BisectSession):
     def __init__(self, options: BisectOptions, suite: Suite, directory: BisectDirectory, progress: Progress) -> None:
         super().__init__(options, suite, directory, progress)
         self.question = question_of(suite, options.chosen[1], options.base)
-        self.words = tuple(part.words for part in self.question.parts)
+        self._parts = [*self.question.parts]  # Those of levels that are taken apart come behind
         self._sets: dict[
             str, Numbers
         ] = {}  # By the names of positions, in the order in which they were first asked for
@@ -227,9 +237,9 @@ class PartSearch(BisectSession):
         After the smallest sets that make all of it are found, what is left is held against the base with these; so
         parts that each add something are found one after the other.
         """
-        left = [*range(1, len(self.words) + 1)]
+        left = [*range(1, len(self._parts) + 1)]
         self.planned = _MEASUREMENTS_MORE + _MEASUREMENTS_A_PART * len(left)
-        self.progress.note(f"{plural(len(left), 'part')} of {self.options.case}: {'; '.join(self.words)}")
+        self.progress.note(f"{plural(len(left), 'part')} of {self.options.case}: {'; '.join(self._words)}")
         everything, beside = frozenset(left), Numbers()
         for numbers, who in ((beside, f"the base variant {self.question.variants[0]!r}"), (everything, "the case")):
             end = self.place(self._named(numbers))
@@ -250,7 +260,11 @@ class PartSearch(BisectSession):
             beside |= explained
             left = [number for number in left if number not in explained]
         ends = self.question.variants
-        return self.concluded(ends, tuple(self._sets), causes=tuple(causes), open=tuple(unknown), parts=self.words)
+        return self.concluded(ends, tuple(self._sets), causes=tuple(causes), open=tuple(unknown), parts=self._words)
+
+    @property
+    def _words(self) -> tuple[str, ...]:
+        return tuple(part.words for part in self._parts)
 
     def _named(self, numbers: Numbers) -> str:
         """The name of a position: the parts that it has."""
@@ -263,7 +277,7 @@ class PartSearch(BisectSession):
     def wanted(self, name: str) -> Wanted:
         """The base variant with a set of parts."""
         asked, (path, case), base = self.question, self.options.chosen, self.question.variants[0]
-        chosen = [asked.parts[number - 1] for number in self._sets[name]]
+        chosen = [self._parts[number - 1] for number in self._sets[name]]
         configs = {NONE: asked.base, name: with_parts(asked.base, asked.head, chosen) if chosen else asked.base}
         text = derived_suite(
             path,
@@ -283,13 +297,16 @@ class PartSearch(BisectSession):
             label=base if name == NONE else f"{base} with part {name}",
         )
 
-    def _effects(self, left: Sequence[int], beside: Numbers, whole: Measured) -> Callable[[Collection[int]], Effect]:
-        """What some of the parts that are left do beside others, of the whole difference."""
+    def _effects(
+        self, left: Sequence[int], beside: Numbers, whole: Measured, among: Numbers | None = None
+    ) -> Callable[[Collection[int]], Effect]:
+        """What some of these parts do beside others, of the whole difference, where they come among more."""
 
         def effect_of(chosen: Collection[int]) -> Effect:
-            if len(chosen) == len(left):
+            if len(chosen) == len(left) and among is None:
                 return "all"
-            base, head = self._named(beside), self._named(beside | {left[part] for part in chosen})
+            head = self._named(beside | (among or Numbers()) | {left[part] for part in chosen})
+            base = self._named(beside)
             edge = edge_of(whole, self.floor)
             found = self.measure(base, head, edge)
             nearer: Nearer = "unknown" if isinstance(found, Unusable) else nearer_end(found, whole)
@@ -301,19 +318,30 @@ class PartSearch(BisectSession):
     def _found(self, cause: Cause, left: Sequence[int], beside: Numbers) -> FoundCause:
         """A cause with its size, what explains it, and of several parts what each does alone."""
         numbers = [left[part] for part in cause.parts]
-        size, why = self._size(beside, beside | set(numbers)), KeptSentence()
+        size, why, inside = self._size(beside, beside | set(numbers)), KeptSentence(), list[str]()
         found = as_measured(size)
         if isinstance(found, Measured) and found.differs:
             why = self.explained(size)
+            inside = [words for number in numbers for words in self._inside(number, numbers, beside, found)]
         return FoundCause(
             parts=tuple(numbers),
             beside=tuple(sorted(beside)),
             size=size,
             alone=tuple(self._size(beside, beside | {number}) for number in numbers if len(numbers) > 1),
             untold=cause.untold,
+            inside=tuple(inside),
             explanation=why.text,
             explanation_id=why.explanation,
         )
+
+    def _inside(self, number: int, numbers: Sequence[int], beside: Numbers, size: Measured) -> Iterator[str]:
+        """Of an optimisation level among the parts of a cause: the levels that it sets which do the same."""
+        levels = parts_of_level(self._parts[number - 1], compiler_flags(self._toolchain))
+        own = [*range(len(self._parts) + 1, len(self._parts) + len(levels) + 1)]
+        self._parts += levels
+        effect_of = self._effects(own, beside, size, frozenset(numbers) - {number})
+        for found in minimal_causes(len(levels), effect_of):
+            yield ", ".join(levels[part].text for part in found.parts)
 
     def _size(self, base: Numbers, head: Numbers) -> Trial:
         """One set of parts beside another, by the measurement that sorted it where that tells."""

@@ -230,6 +230,7 @@ class BisectOptions(OneCase):
             the difference to --base.
         good: Release on which the case was good, as in iree==3.6.0.
         bad: Release on which it is bad.
+        fixed: Release beyond the bad one on which it is good again; since when is searched too.
         release: Only these between the ends (default: all that the package index has); repeatable.
         skip: None of these releases; repeatable.
         pre: Pre-releases too, which pip finds where PIP_FIND_LINKS says.
@@ -251,6 +252,7 @@ class BisectOptions(OneCase):
     over: Over = "releases"
     good: str | None = None
     bad: str | None = None
+    fixed: str | None = None
     release: Strings = ()
     skip: Strings = ()
     pre: Flag = False

@@ -58,7 +58,7 @@ PARTS = replace(
             alone=(replace(EQUAL, base="none", head="1"),),
             untold=True,
         ),
-        FoundCause(parts=(2,), beside=(1, 3), size=SLOWER),
+        FoundCause(parts=(2,), beside=(1, 3), size=SLOWER, inside=("--x-opt-level=O3",)),
     ),
 )
 NONE = replace(FOUND, steps=(), open=())

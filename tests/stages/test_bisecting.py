@@ -76,6 +76,7 @@ class Machine:
         monkeypatch.setattr(bisect_session, "try_pair", self._measure)
         monkeypatch.setattr(install, "get_toolchains", self._install)
         monkeypatch.setattr(install, "find_toolchain", lambda: self.toolchain)
+        monkeypatch.setattr(bisecting, "compiler_flags", lambda _: frozenset({"a-opt-level", "b-opt-level"}))
 
     def _install(self, versions: Sequence[str], **_: object) -> tuple[Toolchain, ...]:
         for version in versions:
@@ -184,6 +185,13 @@ def test_the_release_since_which_a_case_is_slower(machine: Machine) -> None:
     ]
     backwards = over_releases(good="3.8.0", bad="3.0.0")
     assert (backwards.ends, backwards.steps) == (("3.8.0", "3.0.0"), found.steps), "a history goes one way"
+    machine.times = lambda place: 1.5 if place.name in RELEASES[3:6] else 1.0
+    repaired = over_releases(bad="3.4.0", fixed="3.8.0")
+    assert repaired.ends == ("3.0.0", "3.4.0", "3.8.0")
+    assert [(step.after, step.size.verdict) for step in repaired.steps] == [
+        ("3.3.0", "regressed"),
+        ("3.6.0", "improved"),
+    ]
     machine.times = lambda _: 1.0
     assert (over_releases().steps, over_releases().open) == ((), ())
     machine.times = lambda place: {"3.8.0": 2.1}.get(place.name, 2.0 if place.name >= "3.3.0" else 1.0)
@@ -313,7 +321,11 @@ PARTS = {"case": "net/fast@cpu", "over": "flags"}
     [
         ({"good": "3.0.0"}, "give two releases, as in --good iree==3.6.0 --bad iree==3.8.0; or --over flags"),
         ({"good": "3.1.0", "bad": "soon"}, "--bad soon: is no version; write the release, as in --bad 3.12.0"),
-        ({**ENDS, "bad": "iree==3.1"}, "both ends of the search are 3.1.0; give different releases"),
+        ({**ENDS, "bad": "iree==3.1"}, "the ends of the search are 3.1.0, 3.1.0; --bad has to differ, and"),
+        (
+            {**ENDS, "fixed": "3.2.0"},
+            "the ends of the search are 3.1.0, 3.3.0, 3.2.0; --bad has to differ, and lie bef",
+        ),
         ({**ENDS, "skip": ("3.3.0",)}, "--skip 3.3.0 is an end of the search; give another end"),
         ({**ENDS, "case": "net/stok@cpu"}, "small.toml: there is no case 'net/stok@cpu'; did you mean \"net/stock@cpu"),
         ({**ENDS, "metric": "latncy"}, '--metric latncy: there is no such metric; did you mean "latency"?'),
@@ -352,6 +364,16 @@ def test_parts_that_act_together_or_one_after_the_other(machine: Machine) -> Non
     machine.times, machine.broken = having(({"--b"}, 0.5)), {"2": "it is refused"}
     (cause,) = over_parts().causes
     assert 2 in cause.parts and cause.untold, "what a suite refuses alone cannot be told"
+
+
+@pytest.mark.parametrize("does_it", [True, False])
+def test_a_level_is_taken_apart_into_what_it_sets(does_it: bool, machine: Machine) -> None:
+    level, inner = "--iree-opt-level=O3", "--b-opt-level=O3"
+    Path("small.toml").write_text(SUITE.replace('flags = ["--c", "--d"]', f'flags = ["{level}"]'))
+    fast = {level, inner} if does_it else {level}
+    machine.times = lambda place: 0.5 if fast & set(place.case.compile_flags) else 1.0
+    (cause,) = over_parts().causes
+    assert (cause.parts, cause.inside) == ((3,), (inner,) if does_it else ())
 
 
 # --- `harness verdict`: good, bad, or not known ---

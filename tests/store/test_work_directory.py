@@ -30,7 +30,6 @@ from harness.store.work_directory import (
     KeptSentence,
     TuneDirectory,
     earlier_bisect,
-    remembered_in,
 )
 from tests.builders import make_bisection, make_round
 from tests.report.explanations import make_explanation
@@ -240,20 +239,15 @@ def place(tmp_path: Path) -> Path:
 
 
 def test_one_that_goes_on_remembers_what_was_done_but_for_a_line_that_was_cut_short(place: Path) -> None:
-    known = {"model": "rdb", "[devices.cpu]": "not written then"}
-    assert remembered_in(place, "a machine", known) == {"a": {"ratios": [0.5, None]}, "b": "failed"}
-    assert remembered_in(place, "another machine", {}) == remembered_in(place, "a machine", {"model": "mlp"}) == {}
     record = place / RECORD_FILE
-    record.write_bytes(cut := record.read_bytes()[:-4])
-    assert [*remembered_in(place, "a machine", {})] == ["a"]
-    assert record.read_bytes() == cut, "who only looks leaves the line to the harness that may be writing it"
+    record.write_bytes(record.read_bytes()[:-4])
     with TuneDirectory.open(place, replace(BEGUN, created="2026-11-23T03:50:12+00:00")) as directory:
         done = directory.remembered("a")
         assert done is not None and (done.value, done.seconds) == ({"ratios": [0.5, None]}, 2.0)
         assert directory.remembered("b") is None
         assert directory.begun.created == BEGUN.created
         directory.remember("b", "right", 1.0)
-    assert remembered_in(place, "a machine", {})["b"] == "right"
+        assert directory.remembered("b") is not None
 
 
 def test_a_folder_of_another_search_or_with_other_things_is_left_alone(place: Path, tmp_path: Path) -> None:
