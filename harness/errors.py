@@ -60,10 +60,19 @@ class RunError(UsageError):
 class PlaceGone(RunError):
     """The fleet on which something was done has gone; what has arrived is kept, and it can go on."""
 
+    # What another harness says is read by these words.
+    _KEPT = "; what has arrived is kept: go on with"
+
     def __init__(self, what: str, go_on: str = "") -> None:
         """Say what has gone, as a clause, and how to go on; "": who catches this knows it, or there is nothing yet."""
-        super().__init__(f"{what}; what has arrived is kept: go on with `{go_on}`" if go_on else what)
+        super().__init__(f"{what}{self._KEPT} `{go_on}`" if go_on else what)
         self.what = what
+
+    @classmethod
+    def said_in(cls, sentence: str) -> str | None:
+        """What has gone, where this is what another harness says at its end; None: it ended for another reason."""
+        what, kept, _ = sentence.partition(cls._KEPT)
+        return what if kept else None
 
 
 class GitHubError(UsageError):

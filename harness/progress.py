@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import TypeVar
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
 from harness.text import terminal_line
@@ -46,8 +47,11 @@ class Progress:
     def note(self, text: str) -> None:
         """Something that should stay on the screen."""
 
+    def expect(self, planned_s: Mapping[str, float]) -> None:
+        """How many seconds stages should take that begin later, by their titles."""
+
     def left(self, words: str) -> None:
-        """How much is left of a budget, from the next step on; "": none."""
+        """How much is left of a budget, from the next step on; "": as long as stages should take."""
 
 
 class Silent(Progress):
@@ -66,7 +70,6 @@ class Terminal(Progress):
             BarColumn(bar_width=20),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
-            TimeRemainingColumn(compact=True),
             TextColumn("{task.fields[left]}"),
             TextColumn("{task.description}"),
             console=self._console,
@@ -77,8 +80,8 @@ class Terminal(Progress):
             disable=not self._console.is_terminal,
         )
         self._task = self._bar.add_task("", title="", total=None, left="")
-        self._title, self._done, self._total = "", 0, 0
-        self._left = ""
+        self._title, self._done, self._total, self._since = "", 0, 0, time.monotonic()
+        self._planned_s, self._later_s, self._budget = 0.0, dict[str, float](), ""
         self._last_plain = 0.0
 
     def __enter__(self) -> Terminal:
@@ -91,23 +94,37 @@ class Terminal(Progress):
     def stage(self, title: str, total: int) -> None:
         """Begin a stage."""
         self._title, self._done, self._total = title, 0, total
-        self._last_plain = time.monotonic()
+        self._since = self._last_plain = time.monotonic()
+        self._planned_s = self._later_s.pop(title, 0.0)
         self._bar.reset(self._task, total=total, title=escape(terminal_line(title)), description="")
-        self._plain(f"{title}: {total}{self._left}")
+        self._plain(f"{title}: {total}{self._left()}")
 
     def step(self, text: str, advance: int = 1) -> None:
         """Count steps and redraw."""
         self._done += advance
-        self._bar.update(self._task, advance=advance, description=escape(terminal_line(text)))
+        self._bar.update(self._task, advance=advance, description=escape(terminal_line(text)), left=self._left())
         self._bar.refresh()
         if time.monotonic() - self._last_plain > self._PLAIN_EVERY_S:
             self._last_plain = time.monotonic()
-            self._plain(f"  {self._title.lower()} {self._done}/{self._total}{self._left}: {text}")
+            self._plain(f"  {self._title.lower()} {self._done}/{self._total}{self._left()}: {text}")
+
+    def expect(self, planned_s: Mapping[str, float]) -> None:
+        """Keep it for those stages."""
+        self._later_s = dict(planned_s)
 
     def left(self, words: str) -> None:
         """Show it from the next step on."""
-        self._left = f" ({words} left)" if words else ""
-        self._bar.update(self._task, left=f"{words} left" if words else "")
+        self._budget = words
+
+    def _left(self) -> str:
+        """Of this stage, what its steps took so far, else what was planned; of later ones, what was planned."""
+        spent_s = time.monotonic() - self._since
+        own_s = max(self._planned_s - spent_s, 0.0)
+        if self._done:
+            own_s = spent_s / self._done * (self._total - self._done)
+        seconds = own_s + sum(self._later_s.values())
+        words = self._budget or (f"about {duration(seconds)}" if seconds >= 1 else "")
+        return f" ({words} left)" if words else ""
 
     def note(self, text: str) -> None:
         """Print a line that stays."""

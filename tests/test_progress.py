@@ -1,8 +1,8 @@
-"""Lengths of time in few digits."""
+"""What a long command says while it works, and how long the rest takes."""
 
 import pytest
 
-from harness.progress import duration
+from harness.progress import Terminal, duration
 
 
 @pytest.mark.parametrize(
@@ -11,3 +11,28 @@ from harness.progress import duration
 )
 def test_a_length_of_time_has_few_digits(seconds: float, words: str) -> None:
     assert duration(seconds) == words
+
+
+def test_lines_say_what_is_left_by_the_steps_so_far_else_as_it_was_planned(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = 0.0
+    monkeypatch.setattr("harness.progress.time.monotonic", lambda: now)
+    with Terminal() as shown:
+        shown.stage("Models", 1)
+        shown.expect({"Verify": 40, "Measure": 60})
+        shown.stage("Verify", 2)
+        now = 20.0
+        shown.step("a", advance=0)
+        now = 40.0
+        shown.step("a")
+        shown.left("15 min of the budget")
+        now = 60.0
+        shown.step("b")
+    assert capsys.readouterr().err.splitlines() == [
+        "Models: 1",
+        "Verify: 2 (about 2 min left)",
+        "  verify 0/2 (about 80 s left): a",
+        "  verify 1/2 (about 2 min left): a",
+        "  verify 2/2 (15 min of the budget left): b",
+    ]

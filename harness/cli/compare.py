@@ -105,6 +105,8 @@ def _named(words: tuple[str, str], options: CompareOptions) -> tuple[Named, Name
     if made and not options.remeasure:
         kind = "a commit" if isinstance(made[0], Commit) else "a toolchain"
         raise UsageError(f"{kind} has no recorded numbers to compare; leave --no-remeasure out, or give two runs")
+    if options.prepare is not None and not any(isinstance(side, Commit) for side in made):
+        raise UsageError("--prepare is for the trees of commits, and no side is a commit; leave it out")
     return base, head
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -198,7 +199,8 @@ def run(options: RunOptions | None = None, *, format: Format = "terminal") -> in
     options = options or RunOptions()
     if options.suite is not None and options.resume is None and (suites := find_list(options.suite)) is not None:
         return run_list(suites, options, format)
-    return run_and_print(options, format)
+    # Of a harness that makes a side of a comparison in a tree of its own.
+    return run_and_print(options, format, purpose=os.environ.get("HARNESS_PURPOSE", ""))
 
 
 def run_one(options: RunOptions, *, purpose: str = "") -> Path:

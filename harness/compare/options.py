@@ -43,6 +43,8 @@ class CompareOptions(Filtered, Toolchains, Judging, Results, Compiling, Timing, 
         resume: Go on with this interrupted comparison; what was compiled, checked, measured or decided is not repeated.
         suite: Suite for sides that are toolchains or commits (default: that of the other side's run). Of a commit, all
             files are taken as the commit has them.
+        prepare: Run this in the shell in each commit's tree before it is compiled, with this Python as python: such as
+            python -m pip install --no-deps ./plugins, where a commit decides plugins or builders too.
         remeasure: Measure again, now; else compare what the runs recorded.
         across_hosts: Compare recorded numbers of different machines or devices too.
         by_name: Compare cases of one name also where the two sides define them differently; of two commits, that is
@@ -65,6 +67,7 @@ class CompareOptions(Filtered, Toolchains, Judging, Results, Compiling, Timing, 
     within: Annotated[Path | None, NAMED] = None
     resume: Annotated[Path | None, NAMED] = None
     suite: Path | None = None
+    prepare: str | None = None
     remeasure: bool = True
     across_hosts: Flag = False
     by_name: Flag = False
@@ -92,6 +95,7 @@ class CompareOptions(Filtered, Toolchains, Judging, Results, Compiling, Timing, 
             *([] if self.remeasure else ["--no-remeasure"]),
             *(["--across-hosts"] if self.across_hosts and not self.remeasure else []),
             *(["--by-name"] if self.by_name else []),
+            *([] if self.prepare is None else ["--prepare", self.prepare]),
             *([] if self.floor is None else ["--floor", f"{self.floor:g}"]),
             *self.words_to_join(self.fleet),
         ]

@@ -157,7 +157,9 @@ def remeasure(plan: Plan, bench: RowBench) -> list[Row]:
     }
     if directory.measured:
         bench.progress.note(f"Of before the interruption: {plural(directory.measured, 'generation')}, which count")
-    bench.progress.note(to_measure(planned, bench.place.abreast))
+    sentence, planned_s = to_measure(planned, bench.place.abreast)
+    bench.progress.note(sentence)
+    bench.progress.expect(planned_s)
     compiled: Mapping[str, Outcome] = {}
     with bench.place.alone(wait=plan.options.wait) as together:
         latency, is_stopped = _decide(LATENCY.name, planned, bench.progress, together)
@@ -194,16 +196,18 @@ def _works(plan: Plan, bench: RowBench) -> tuple[list[Work], list[Row]]:
     return [work for work in works if work.name not in missing], rows
 
 
-def to_measure(planned: Mapping[str, Sequence[Task]], abreast: int = 1) -> str:
-    """What is to be measured, by metric, and how long it may take."""
+def to_measure(planned: Mapping[str, Sequence[Task]], abreast: int = 1) -> tuple[str, dict[str, float]]:
+    """What is to be measured, by metric, in a sentence with how long it may take; and the seconds of each stage."""
     planned = {metric: tasks for metric, tasks in planned.items() if tasks}
-    seconds = sum(math.ceil(len(tasks) / abreast) * tasks[0].budget_s for tasks in planned.values())
+    planned_s = {
+        _STAGES[metric][0]: math.ceil(len(tasks) / abreast) * tasks[0].budget_s for metric, tasks in planned.items()
+    }
     parts = [
         f"{_STAGES[metric][1]} of {plural(len(tasks), 'row')} for up to {tasks[0].budget_s:g} s each"
         for metric, tasks in planned.items()
     ]
     more = "and longer where a difference is confirmed, or is plain and calls take long"
-    return f"To measure: {', '.join(parts)}; up to {duration(seconds)}, {more}"
+    return f"To measure: {', '.join(parts)}; up to {duration(sum(planned_s.values()))}, {more}", planned_s
 
 
 def _latency_task(work: Work, plan: Plan, bench: RowBench, rounds: list[Round]) -> Task:

@@ -183,6 +183,7 @@ class Check:
     outputs: tuple[OutputRecord, ...] = ()  # What a comparison with another run needs; () where the check failed
     other_inputs: bool = False  # Whether it was right for other random inputs too
     below_tolerance: tuple[int, ...] = ()  # Positions of the outputs for which zeros would pass
+    wall_ns: int | None = None  # What the check took
     no_second_opinion: str = ""  # Why no reference judged it
     also_against: str = ""  # What else it agrees with
     reference: str = ""  # Where the evaluator's answer lies in the cache; "" where it did not judge

@@ -151,7 +151,7 @@ def write_ablation(options: AblateOptions) -> Path:
 
 
 def _write(file: Path, text: str) -> Path:
-    with writing(file, "choose another folder with --results"):
+    with writing(file, "choose another place"):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
     return file
@@ -196,20 +196,27 @@ _INPUT = re.compile(r"(?P<sizes>(?:\d+x)*)(?P<dtype>[a-z]+\d*)(?:=(?P<value>[-+]
 
 
 def write_bench(options: BenchOptions) -> Path:
-    """Write the suite of a comparison of flags into its folder of results; its file."""
-    variants, stem = name_variants(options.flags), options.model.stem
+    """Write the suite of a comparison of flags; its file."""
+    save, stem = options.save, options.model.stem
+    variants, folder = name_variants(options.flags), options.results if save is None else save.parent
+    if save is not None and save.exists():
+        raise UsageError(f"{save}: is there already; give --save a new file")
     content = {
-        "name": joined_name(["bench", stem]),
+        "name": _named(f"bench-{stem}" if save is None else save.stem),
         "description": f"{options.model.name}: {'; '.join(flags or 'no flags' for flags in variants.values())}",
         "baseline": next(iter(variants)),
-        "models": {joined_name([stem]).lstrip("._+-") or "model": _model(options, options.results)},
+        "models": {_named(stem): _model(options, folder)},
         "variants": {name: {"flags": shlex.split(flags)} if flags else {} for name, flags in variants.items()},
         "devices": {options.device: _DEVICES[options.device]},
         "measure": {"budget_s": options.budget_s},
     }
     text = tomli_w.dumps(content)
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
-    return _write(options.results / f"{joined_name(['bench', stem, digest])}.toml", text)
+    return _write(save or folder / f"{joined_name(['bench', stem, digest])}.toml", text)
+
+
+def _named(stem: str) -> str:
+    return joined_name([stem]).lstrip("._+-") or "bench"
 
 
 def name_variants(sets: Sequence[str]) -> dict[str, str]:

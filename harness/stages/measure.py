@@ -1,5 +1,6 @@
 """[Build] -> folders they run in -> [Check], what iree-benchmark-module says of those that are right -> [Round]."""
 
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -153,13 +154,14 @@ def run_checks(
             else:
                 refused.append(unchecked(item.case, failure))
 
-    cases = {item.case.name: item.case for item in wanted}
+    cases, started = {item.case.name: item.case for item in wanted}, time.monotonic_ns()
     for check in check_cases(tried(), references, references.call_limits, on_start, cache_root()):
         yield from refused
         refused.clear()
         if check.case not in done:
             given_up.note(cases[check.case], check.failure)
-        yield check
+        yield replace(check, wall_ns=time.monotonic_ns() - started)
+        started = time.monotonic_ns()
     yield from refused
 
 

@@ -129,7 +129,7 @@ class BenchOptions(Toolchains, Results, Loudness):
         device: Where it runs.
         budget_s: Seconds of timed rounds.
         generations: Fresh sets of processes, the independent samples (default: 5).
-        results: Where the run's directory goes, and the suite that is made for it.
+        save: Write the suite to this file, and keep it; else it lies beside the run.
         format: How to print the report.
     """
 
@@ -139,6 +139,7 @@ class BenchOptions(Toolchains, Results, Loudness):
     model_inputs: Annotated[Strings, Parameter(name="--model-input")] = ()
     function: str | None = None
     device: Literal["cpu", "cpu-threads", "vulkan", "cuda", "hip"] = "cpu"
+    save: Path | None = None
     budget_s: Annotated[Positive, Parameter(name="--budget")] = 20.0
     generations: Count | None = None
     format: Format = "terminal"

@@ -7,6 +7,9 @@ or a fleet, with the same functions of the stages.
 
 from __future__ import annotations
 
+import contextlib
+import math
+import statistics
 import sys
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -21,11 +24,11 @@ from harness.compare.comparison import Plan
 from harness.compare.remeasure import RowPlace, ThisMachine
 from harness.compile import BuildCache
 from harness.compile.request import CompileRequest, cache_key
-from harness.errors import Interrupted, RunError
+from harness.errors import HarnessError, Interrupted, RunError
 from harness.machine.environment import harness_commit
 from harness.measure.alone import only_one_measures
 from harness.models.materialize import ModelArtifact, record
-from harness.progress import Progress
+from harness.progress import Progress, duration
 from harness.records.run import SCHEMA_VERSION, Build, Check, Failure, Header, ModelRecord, ToolchainRecord
 from harness.report import render
 from harness.report.rows import rows_of
@@ -37,33 +40,57 @@ from harness.stages.measure import call_again_stage, lay_out_stage, measure_stag
 from harness.stages.models import materialize_models, skip_unfit_peers
 from harness.stages.options import RunOptions
 from harness.stages.prepare import DevicePlace, Prepared, prepare
-from harness.store.run_directory import RunDirectory, new_run_id, require_writable
+from harness.store.folders import folder_names
+from harness.store.run_directory import RunDirectory, load_run, new_run_id, require_writable
 from harness.store.work_directory import ComparisonDirectory
 from harness.suite.cases import Selection, parse_shard
 from harness.text import plural
 from harness.toolchain import Toolchain
 from harness.toolchain.host_cpu import environment_here
 
+# So many of the newest runs are looked at.
+_MOST_RUNS = 20
 
-def to_do(context: Context, requests: Sequence[CompileRequest], models: Collection[str]) -> str:
-    """What a run that begins or goes on has to do, with these models."""
+
+def step_seconds(results: Path, models: Collection[str], but: Path) -> dict[str, float]:
+    """Mean seconds of a compile and of a check in the newest runs of a results folder with these models."""
+    ns: dict[str, list[int]] = {"Compile": [], "Verify": []}
+    for name in folder_names(results, "run")[-_MOST_RUNS:]:
+        with contextlib.suppress(HarnessError):  # a damaged run says nothing
+            run = load_run(results / name, rounds=False)
+            if name != but.name and not {model.mlir_sha256 for model in run.header.models}.isdisjoint(models):
+                ns["Compile"] += [build.compile_ns for build in run.builds if build.compile_ns]
+                ns["Verify"] += [check.wall_ns for check in run.checks if check.wall_ns]
+    return {stage: statistics.fmean(every) / 1e9 for stage, every in ns.items() if every}
+
+
+def to_do(
+    context: Context, requests: Sequence[CompileRequest], models: Collection[str], step_s: Mapping[str, float]
+) -> tuple[str, dict[str, float]]:
+    """What a run that begins or goes on has to do, with these models: in a sentence, and the seconds of its stages."""
     options, done, settings = context.options, context.done, context.directory.header.settings
     records: list[Build | Check] = [*done.builds.values(), *done.checks.values()]
     over = {record.case for record in records if record.failure is not None} | done.checks.keys() | done.lost
     left = [case for case in context.prepared.cases if case.skip is None and case.model in models]
-    checks = [case for case in left if case.name not in over and (options.measure or case.peer is None)]
+    checks = sum(case.name not in over and (options.measure or case.peer is None) for case in left)
     cache, keys = BuildCache(cache_root()), {cache_key(request): request.case.name for request in requests}
     cached = sum(cache.find(key, name) is not None for key, name in keys.items())
+    compiles = len(keys) - cached
+    steps = {"Compile": math.ceil(compiles / options.compilers), "Verify": checks}
+    planned_s = {stage: number * step_s[stage] for stage, number in steps.items() if stage in step_s}
     parts = []
     if keys:
         more = f" ({cached:,} more {'is' if cached == 1 else 'are'} in the cache)" if cached else ""
-        parts.append(f"{plural(len(keys) - cached, 'compile')}{more}")
+        parts.append(f"{plural(compiles, 'compile')}{more}")
     if checks:
-        parts.append(plural(len(checks), "check"))
+        parts.append(plural(checks, "check"))
     if options.measure:
         had_s = sum(seconds for seconds, _ in done.generations.values())
-        parts.append(f"{max(float(settings['budget_s']) - had_s, 0.0):.0f} s of timed rounds")
-    return f"To do: {', '.join(parts) or 'nothing more'}"
+        planned_s["Measure"] = max(float(settings["budget_s"]) - had_s, 0.0)
+        parts.append(f"{planned_s['Measure']:.0f} s of timed rounds")
+    is_known = all(stage in step_s for stage, number in steps.items() if number)
+    about = f"; about {duration(sum(planned_s.values()))}" if is_known and parts else ""
+    return f"To do: {', '.join(parts) or 'nothing more'}{about}", planned_s
 
 
 class Executor(DevicePlace):
@@ -89,7 +116,10 @@ class Executor(DevicePlace):
         options = context.options
         made = {name: item.sha256 for name, item in artifacts.items() if isinstance(item, ModelArtifact)}
         requests = requests_of(context, artifacts)
-        context.progress.note(to_do(context, requests, made))
+        step_s = step_seconds(options.results, made.values(), context.directory.path)
+        sentence, planned_s = to_do(context, requests, made, step_s)
+        context.progress.note(sentence)
+        context.progress.expect(planned_s)
         builds = compile_stage(context, artifacts, requests)
         ir_stage(context, artifacts, builds)
         if options.measure:

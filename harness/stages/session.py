@@ -5,9 +5,13 @@ under a release, or as a commit has it, compiled and checked.
 """
 
 import glob
+import json
 import os
 import shlex
-from collections.abc import Iterator, Sequence
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import fields, replace
 from datetime import datetime, timezone
@@ -21,10 +25,10 @@ from harness.compare.commits import Commit, is_changed, suite_below, tree_of
 from harness.compare.options import CompareOptions
 from harness.compare.samplers import MeasurementPolicy
 from harness.compare.sides import Named, noise_of
-from harness.errors import Interrupted, PlaceGone, RunError, UsageError
+from harness.errors import ExitCode, Interrupted, PlaceGone, RunError, UsageError
 from harness.machine.identity import machine_id
 from harness.options import Results
-from harness.process import Limits
+from harness.process import Limits, forget, spawn, stop
 from harness.progress import Progress, Silent
 from harness.stages.options import ExplainOptions, OneCase, RunOptions, TuneOptions, compile_limits
 from harness.stages.run import LOCAL, Executor, run_suite
@@ -34,6 +38,7 @@ from harness.store.folders import find_folder
 from harness.store.kinds import Kind
 from harness.store.run_directory import HEADER_FILE
 from harness.store.work_directory import Begun, SidesDirectory
+from harness.text import one_line
 from harness.toolchain import Toolchain
 from harness.toolchain.host_cpu import environment_here
 
@@ -115,6 +120,8 @@ def policy_of(
 _Options = TypeVar("_Options", bound=CompareOptions | ExplainOptions)
 _Folder = TypeVar("_Folder", bound=SidesDirectory)
 _Session = TypeVar("_Session", bound="SidesSession[Any, Any]")
+# Starts a harness whose first place to import from is not the folder that it is started in.
+_HARNESS = "import sys; del sys.path[0]; from harness.cli import main; main()"
 
 
 def words_of(sides: Sequence[Named]) -> tuple[str, ...]:
@@ -218,6 +225,9 @@ class SidesSession(Generic[_Options, _Folder]):
         folder = self._stack.enter_context(tree_of(commit)) / commit.below
         try:
             folder.mkdir(parents=True, exist_ok=True)
+            if isinstance(self.options, CompareOptions) and self.options.prepare is not None:
+                run = self.finished_run(commit.sha) or self._prepared(self.options, here, folder, commit)
+                return run, folder
             options = unmeasured(self.options, here, self.case, results=self.options.results.absolute())
             with _working_in(folder):
                 return self.run_of_side(commit.sha, options), folder
@@ -271,6 +281,73 @@ class SidesSession(Generic[_Options, _Folder]):
             self.folder(suite).keep_run(side, run)
         finally:
             os.chdir(before)
+
+    def _prepared(self, options: CompareOptions, suite: Path, folder: Path, commit: Commit) -> Path:
+        """The run of a prepared tree, made by a harness of its own: this one may have imported what was replaced."""
+        environment = {
+            "HARNESS_CACHE": str(cache_root()),
+            "HARNESS_PURPOSE": "compare",
+            "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]),
+        }
+        prepare = ["bash", "-euo", "pipefail", "-c", f"exec >&2\n{options.prepare}"]
+        try:
+            status, _, said = _followed(prepare, folder, environment, self.progress)
+        except OSError as error:
+            raise UsageError(f"--prepare: bash cannot be started ({error.strerror}); install it") from None
+        if status != 0:
+            raise UsageError(f"--prepare exits with status {status}: {said}")
+        command = [sys.executable, "-c", _HARNESS, "run", str(suite), *_words_of_run(options)]
+        status, printed, said = _followed(command, folder, environment, self.progress)
+        if status == ExitCode.INTERRUPTED:
+            raise Interrupted(self.how_to_go_on)
+        if status not in (ExitCode.OK, ExitCode.CASE_FAILED):
+            said = said.removeprefix("harness: ")
+            if (what := PlaceGone.said_in(said)) is not None:
+                raise PlaceGone(what, self.command_to_go_on)
+            raise UsageError(said)
+        try:
+            path = options.results / str(json.loads(printed)["run"]["id"])
+        except (ValueError, KeyError):
+            raise UsageError(f"{suite} is a list of suites; give one of them") from None
+        self._keep_run(commit.sha, suite.stem, path)
+        return path
+
+
+def _words_of_run(options: CompareOptions) -> list[str]:
+    folder = options.certificates
+    joined = replace(options, certificates=None if folder is None else folder.absolute())
+    return [
+        *("--no-measure", "--format", "json", "--results", str(options.results.absolute())),
+        *("--compile-timeout", f"{options.compile_timeout_s:g}"),
+        *([] if options.wait else ["--no-wait"]),
+        *joined.words_to_join(options.fleet),
+        *(word for pattern in options.patterns for word in ("--filter", pattern)),
+    ]
+
+
+def _followed(
+    command: Sequence[str], folder: Path, environment: Mapping[str, str], progress: Progress
+) -> tuple[int, str, str]:
+    """Run a command, and pass on what it says on stderr as it says it: its status, its stdout, and its last words."""
+    said = "it does not say why"
+    with tempfile.TemporaryFile() as printed:
+        child = spawn(
+            command, stdin=subprocess.DEVNULL, stdout=printed, stderr=subprocess.PIPE, cwd=folder, env=environment
+        )
+        try:
+            assert child.stderr is not None  # noqa: S101 (asked for above)
+            with child.stderr as lines:
+                for line in (one_line(raw.decode(errors="replace")) for raw in lines):
+                    if line:
+                        said = line
+                        progress.note(line)
+            status = child.wait()
+        except BaseException:
+            stop(child)
+            raise
+        forget(child)
+        printed.seek(0)
+        return status, printed.read().decode(errors="replace"), said
 
 
 @contextmanager

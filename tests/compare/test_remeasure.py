@@ -92,8 +92,10 @@ def test_a_row_without_a_host_has_another_chance_when_it_goes_on(tmp_path: Path)
 
 def test_what_is_to_be_measured_in_a_sentence() -> None:
     quick, slow = (a_task(name, generations(*EQUAL), budget_s=16) for name in ("quick", "slow"))
-    assert to_measure({"latency": [quick, slow], "compile-time": [slow]}) == (
+    sentence, planned_s = to_measure({"latency": [quick, slow], "compile-time": [slow]})
+    assert sentence == (
         "To measure: latencies of 2 rows for up to 16 s each, compile times of 1 row for up to 16 s each; up to 50 s, "
         "and longer where a difference is confirmed, or is plain and calls take long"
     )
-    assert "; up to 20 s, and" in to_measure({"latency": [quick, slow], "compile-time": []}, abreast=2)
+    assert planned_s == {"Compare": 32, "Compile times": 16}
+    assert to_measure({"latency": [quick, slow], "compile-time": []}, abreast=2)[1] == {"Compare": 16}

@@ -254,12 +254,12 @@ def test_sets_of_flags_have_names_of_their_own() -> None:
 
 
 def test_function_and_arguments_come_from_the_file_or_are_given(folder: Path) -> None:
-    path = bench("--a --b", "--c")
+    path = bench("--a --b", "--c", save=Path("suites/mine.toml"))
     suite = load_suite(path).suite
     variants = [(variant.name, variant.compile_flags) for variant in suite.variants]
     assert variants == [("a-b", ("--a", "--b")), ("c", ("--c",))]
     (model,) = suite.models
-    assert (path.parent, suite.name, model.function, suite.baseline) == (Path("results"), "bench-x", "main", "a-b")
+    assert (path, suite.name, model.function, suite.baseline) == (Path("suites/mine.toml"), "mine", "main", "a-b")
     assert [(value.shape, value.dtype) for value in model.inputs] == [((4, 8), "f32"), ((2, 3), "f16"), ((), "i8")]
     assert model.mlir is not None
     assert model.mlir.resolve() == folder / "x.mlir"
@@ -284,6 +284,7 @@ EQUAL = "--flags: two sets are equal, so there is nothing to compare; give each 
         (("--a='b",), {}, '--flags "--a=\'b": No closing quotation; close the quotation'),
         ((), {"model": "y.mlir"}, "y.mlir: there is no such file; give one that ends in .mlir, .mlirbc or .onnx"),
         ((), {"model": "x.txt"}, "x.txt: is no model's file; give one that ends in .mlir, .mlirbc or .onnx"),
+        ((), {"save": Path("x.mlir")}, "x.mlir: is there already; give --save a new file"),
         ((), {"function": "lost"}, "x.mlir: no function @lost is found in it; give --function, and --model-input "),
         ((), {"function": "later"}, "x.mlir: @later has an argument of type tensor<?xf32>; give --model-input "),
         ((), {"model_inputs": ("4xf33",)}, "--model-input '4xf33': is no argument; write 4x8xf32, 4x8xf32=1.5, "),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -112,18 +113,71 @@ def test_what_is_wrong_with_a_side_names_it(begin: Begin, repository: Path, monk
     )
 
 
-def test_who_stops_a_side_or_its_fleet_stops_all_of_it(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
-    gone = PlaceGone(f"{FLEET}: the scheduler has gone", "harness run --resume x")
-    again = f"{FLEET}: the scheduler has gone; what has arrived is kept: go on with `harness compare main HEAD`"
-    stopped = Interrupted("interrupted; go on with `harness run --resume x`")
-    for error, sentence in ((gone, again), (stopped, "interrupted")):  # since the run had not begun
+def test_a_tree_is_prepared_with_this_python_and_run_by_a_harness_of_its_own(
+    begin: Begin, notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = (
+        "import json, os, sys; said = [open('../prepared').read(), os.environ['HARNESS_PURPOSE'], *sys.argv[1:]];"
+        "sys.stderr.write(' '.join(said) + '\\n\\n');"
+        "print(json.dumps({'run': {'id': 'an-id'}})); sys.exit(3)"
+    )
+    monkeypatch.setattr(sides_session, "_HARNESS", program)
+    prepare = "cat ../suites/small.toml > ../prepared\necho done\ncommand -v python >&2"
+    session = begin(patterns=("x/*", "y"), wait=False, prepare=prepare)
+    path, _ = session.of_commit(SUITE, require_commit("HEAD~1"), "base")
+    assert path == Path("results/an-id")
+    results = Path.cwd() / "results"
+    assert notes.lines[1:] == [
+        "done",
+        f"{Path(sys.executable).parent}/python",
+        f"old compare run {SUITE} --no-measure --format json --results {results} --compile-timeout 900 --no-wait "
+        "--filter x/* --filter y",
+    ]
 
-        def end(_: RunOptions, error: BaseException = error) -> Path:
-            raise error
 
+@pytest.mark.parametrize(
+    ("prepare", "program", "sentence"),
+    [
+        ("echo no such package >&2; exit 4", "", "--prepare exits with status 4: no such package"),
+        ("false", "", "--prepare exits with status 1: it does not say why"),
+        ("true", "import sys; sys.exit('harness: it is broken; mend it')", "it is broken; mend it"),
+        ("true", "print('{}')", f"{SUITE} is a list of suites; give one of them"),
+    ],
+)
+def test_a_tree_that_cannot_be_prepared_or_run(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch, prepare: str, program: str, sentence: str
+) -> None:
+    monkeypatch.setattr(sides_session, "_HARNESS", program)
+    found = require_commit("HEAD")
+    with pytest.raises(UsageError) as caught:
+        begin(prepare=prepare).of_commit(SUITE, found, "head")
+    assert str(caught.value) == f"the head {found.short}: {sentence}"
+
+
+@pytest.mark.parametrize("prepare", [None, "true"])
+def test_who_stops_a_side_or_its_fleet_stops_all_of_it(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch, prepare: str | None
+) -> None:
+    def gone(_: RunOptions) -> Path:
+        raise PlaceGone(f"{FLEET}: the scheduler has gone", "harness run --resume x")
+
+    def stop(_: RunOptions) -> Path:
+        raise Interrupted("interrupted; go on with `harness run --resume x`")
+
+    said = str(PlaceGone(f"{FLEET}: the scheduler has gone", "harness run --resume x"))
+    for end, program, kind, sentence in (
+        (
+            gone,
+            f"import sys; sys.exit({f'harness: {said}'!r})",
+            PlaceGone,
+            f"{FLEET}: the scheduler has gone; what has arrived is kept: go on with `harness compare main HEAD`",
+        ),
+        (stop, "import sys; sys.exit(130)", Interrupted, "interrupted"),  # since the run had not begun
+    ):
+        monkeypatch.setattr(sides_session, "_HARNESS", program)
         pretend(monkeypatch, end)
-        with pytest.raises(type(error)) as caught:
-            begin(fleet=FLEET).of_commit(SUITE, require_commit("HEAD"), "base")
+        with pytest.raises(kind) as caught:
+            begin(prepare=prepare, fleet=FLEET).of_commit(SUITE, require_commit("HEAD"), "base")
         assert str(caught.value) == sentence
 
 
