@@ -1,9 +1,7 @@
 """What travels, the files that it names, how these are sent, and what a host does with a row of a comparison."""
 
 import contextlib
-import hashlib
 import json
-import os
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +13,7 @@ from harness.compare.samplers import Module
 from harness.compile import BuildCache, CompileRequest
 from harness.errors import RunError
 from harness.fleet import packing, tasks, worker
-from harness.fleet.packing import Item, Packed, build_items, lacking, pack, read_chunk, small_ones, unpack, write_chunk
+from harness.fleet.packing import Item, Packed, build_items, lacking, pack, read_chunk, small_ones, unpack
 from harness.fleet.tasks import Answer, RowTask
 from harness.measure import Calibration, LoadableModule, session
 from harness.models.model import Input
@@ -179,20 +177,6 @@ def test_a_module_that_was_damaged_is_not_used_and_another_one_is_told_and_not_r
     assert lacking(items) == (module,)
     with pytest.raises(RunError, match="has been damaged since it was compiled; remove this folder"):
         build_items(build)
-
-
-def test_what_was_sent_and_is_no_longer_used_makes_room(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packing, "LIMIT_BYTES", 2)
-    sent = {}
-    for name in ("old", "needed", "young"):
-        sha256 = hashlib.sha256(name.encode()).hexdigest()
-        sent[name] = Item(place=f"fleet/{sha256[:2]}/{sha256}/{name}", sha256=sha256, size=len(name))
-        write_chunk(sent[name], 0, name.encode(), "")
-        if name != "young":
-            os.utime(world.folder / "here" / sent[name].place, (0, 0))
-    packing.use(sent["needed"])
-    packing.trim_sent(-1)
-    assert [name for name, item in sent.items() if (world.folder / "here" / item.place).exists()] == ["needed", "young"]
 
 
 # --- What a host does with a row of a comparison ---

@@ -82,13 +82,6 @@ def test_what_makes_a_host_unfit(host: dict[str, Any], group: dict[str, Any], wh
     assert unfit(begun, a_host("a", **host)) == why
 
 
-def test_a_host_is_a_machine_and_not_a_name() -> None:
-    host = a_host("slot-0", machine="5e")
-    assert not host.is_another(a_host("slot-0"))  # which does not say
-    for change in ({"machine": "77"}, {"classes": {"cpu": "Xeon"}}, {"host_cpu": "Xeon"}):
-        assert host.is_another(replace(host, **change))
-
-
 # --- What an asker makes of a host's offer ---
 
 

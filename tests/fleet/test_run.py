@@ -23,10 +23,9 @@ from harness.stages.run import run_suite
 from harness.store.run_directory import load_run
 from tests.builders import Notes, make_artifact
 from tests.fakes.fake_toolchain import make_fake_toolchain
-from tests.fleet.asking import CASES, Asking
+from tests.fleet.asking import CASES, SUITE, Asking
 from tests.fleet.hosts import make_offer
 from tests.fleet.scripted import Act, Died, ScriptedFleet, dies, hosts_of, pack_nothing, refuses, when
-from tests.fleet.world import SUITE
 
 _EPYC = {"a": "EPYC", "b": "EPYC"}
 
@@ -36,7 +35,7 @@ def asking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Asking:
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(dispatch, "RETURN_S", 3.0)
     monkeypatch.setattr(run, "pack", pack_nothing)
-    return Asking(tmp_path, "")
+    return Asking(tmp_path)
 
 
 def on_fleet(asking: Asking, cpus: Mapping[str, str], act: Act = lambda *_: None) -> tuple[Run, ScriptedFleet]:
@@ -139,16 +138,6 @@ def test_a_case_that_is_lost_is_in_no_later_task_of_its_group(asking: Asking) ->
     assert variants == [["stock", "fast"], ["stock"], ["stock"]]
 
 
-def test_a_host_that_is_refused_is_told_of(asking: Asking) -> None:
-    def act(fleet: ScriptedFleet, _: str, __: str) -> Answer | None:
-        fleet.refused = {"z": "z: its clock is 2.0 h behind the scheduler's"}
-        fleet.on_change()
-        return None
-
-    on_fleet(asking, _EPYC, act)
-    assert "Not used: z: its clock is 2.0 h behind the scheduler's" in asking.notes.lines
-
-
 def test_a_compile_waits_for_the_one_host_that_may_do_it(asking: Asking) -> None:
     """Hosts do not say what `host` means to them, so that only their CPU makes their modules."""
 
@@ -177,20 +166,15 @@ def test_a_group_goes_on_where_the_cpu_is_that_its_modules_are_made_for(asking: 
     }
 
 
-def test_another_machine_under_a_hosts_name_measures_nothing_of_its_groups(asking: Asking) -> None:
+def test_other_machines_under_the_names_of_hosts_measure_nothing_of_their_groups(asking: Asking) -> None:
     before = stopped_after(asking, _EPYC, "measure", len(CASES))
     assert {timed.host for timed in before.rounds} == {"a", "b"}
-    found, fleet = on_fleet(asking, {"a": "Xeon", "b": "EPYC"})
-    assert {timed.host for timed in found.rounds} == {"b"}
-    assert hosts_of(fleet.asked, "") == {"b"}
-    assert any(line.startswith("a is another machine than before, Xeon") for line in asking.notes.lines)
-
-
-def test_one_that_goes_on_where_all_are_other_machines_fails_nothing(asking: Asking) -> None:
-    stopped_after(asking, _EPYC, "measure", len(CASES))
     with pytest.raises(PlaceGone, match="all hosts have gone; start one"):
         on_fleet(asking, {"a": "Xeon", "b": "Xeon"})
     assert not load_run(asking.directory.path).lost
+    found, fleet = on_fleet(asking, {"a": "Xeon", "b": "EPYC"})
+    assert {timed.host for timed in found.rounds} == hosts_of(fleet.asked, "") == {"b"}
+    assert any(line.startswith("a is another machine than before, Xeon") for line in asking.notes.lines)
 
 
 @pytest.mark.parametrize("gone", ["scheduler", "hosts"])
