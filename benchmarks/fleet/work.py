@@ -284,12 +284,11 @@ def measure(data: bytes, items: tuple[Item, ...], contents: Mapping[Item, bytes]
             host_peak_bytes=20_000_000,
             device_peak_bytes=0,
             load_1min=0.5,
-            host=machine.name,
         )
         for name in sorted(asked)
     )
     device = task.cases[0].device
-    peak = Peak(device=device, threads=1, operations_per_s=9e10, bytes_per_s=2e10, host=machine.name)
+    peak = Peak(device=device, threads=1, operations_per_s=9e10, bytes_per_s=2e10)
     results = [] if wanted is None else _rounds(task, wanted, machine)
     return Answer(value=(references, None if toolchain is None else peak, results))
 
@@ -306,7 +305,6 @@ def _rounds(task: GroupTask, wanted: Wanted, machine: Machine) -> list[Round]:
             round=number,
             started_unix_ns=started_ns,  # of the whole generation: tells two attempts at it apart
             turns=tuple(_turn(case, turn_s) for case in task.cases),
-            host=machine.name,
         )
         for number in itertools.islice(itertools.count(wanted.first_round), rounds)
     ]

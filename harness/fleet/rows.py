@@ -208,8 +208,8 @@ class Row(Job):
         generation, rounds, known = value
         self.known.setdefault(self.host, known)  # the first one there tells the others
         for timed in rounds:
-            self.on_round(timed)
-        self.asked.set_result(generation)
+            self.on_round(replace(timed, host=self.host))
+        self.asked.set_result(replace(generation, host=self.host))
 
     def moved(self, why: str) -> None:  # noqa: ARG002
         """What others have measured of it counts."""

@@ -333,16 +333,16 @@ class Group(Job):
         run, members = self.run, list(self.cases)
         for reference in references:
             run.asked.add(reference.case)
-            run.directory.append(replace(reference, attempt=self.attempt))
+            run.directory.append(replace(reference, host=self.host, attempt=self.attempt))
         run.peaks.add((self.host, self.need.device))
         if peak is not None:
-            run.directory.append(peak)
+            run.directory.append(replace(peak, host=self.host))
         for result in results:
             if isinstance(result, Round):
-                keep_measured(run.context, replace(result, attempt=self.attempt), members)
+                keep_measured(run.context, replace(result, host=self.host, attempt=self.attempt), members)
                 self.timed.update(turn.case for turn in result.turns)
             else:
-                lost = tuple(replace(each, attempt=self.attempt) for each in result)
+                lost = tuple(replace(each, host=self.host, attempt=self.attempt) for each in result)
                 keep_measured(run.context, lost, members)
                 self.drop({each.case for each in lost})
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from harness.cache import cache_root
 from harness.compare.samplers import Module, group_of_row, measure_both, sample_compiles, settings_of_row
@@ -45,7 +45,6 @@ from harness.verify import AnyRunnable, References, Runnable
 
 _LONGEST = 400
 _TRIM_EVERY_S = 3600.0
-_Recorded = TypeVar("_Recorded")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,11 +142,6 @@ class GroupTask:
     given_up: GivenUp  # What is not tried since another case timed out
     checks: Mapping[str, Check]  # That were done, by case
 
-    @property
-    def group(self) -> str:
-        """Its name."""
-        return self.cases[0].group
-
 
 @contextmanager
 def _runnable(task: GroupTask) -> Iterator[tuple[list[AnyRunnable], Path]]:
@@ -195,7 +189,7 @@ def check_group(task: GroupTask, again: bool) -> Answer:
         found = [check for check in run_checks(wanted, done, references, task.given_up) if check.case not in done]
         checks = {**task.checks, **{check.case: check for check in found}}
         right = distinct([item for item in runnable if checks[item.case.name].failure is None]) if again else []
-        lost = tuple(call_group_again(task.group, right, checks, task.call_timeout_s)) if right else ()
+        lost = tuple(call_group_again(task.cases[0].group, right, checks, task.call_timeout_s)) if right else ()
         if lost or any(check.failure is not None for check in found):
             _require_device(task.cases[0])
     kept = sorted({output.file for check in found for output in check.outputs})
@@ -212,27 +206,19 @@ def measure(task: GroupTask, wanted: Wanted | None, asked: Collection[str], tool
     """
     with _alone(), _runnable(task) as (runnable, _):
         compiled = [item for item in runnable if isinstance(item, Runnable) and item.case.name in asked]
-        references = tuple(_of_this_host(run_reference(item, task.call_timeout_s)) for item in compiled)
+        references = tuple(run_reference(item, task.call_timeout_s) for item in compiled)
         case, peak = task.cases[0], None
         threads = peak_threads(case)
         if toolchain is not None and threads is not None:
             cache = cache_root() / "peaks"
             peak = measure_peak(case.device, threads, toolchain, host_cpu=host().offer.host_cpu, cache=cache)
-            peak = _of_this_host(peak)
         results: list[Round | Losses] = []
-        for result in run_generation(wanted, runnable, task.checks, task.given_up) if wanted is not None else ():
-            of_here = _of_this_host(result) if isinstance(result, Round) else tuple(map(_of_this_host, result))
-            results.append(of_here)
+        if wanted is not None:
+            results.extend(run_generation(wanted, runnable, task.checks, task.given_up))
         is_lost = any(not isinstance(result, Round) for result in results)
         if is_lost or any(reference.failure is not None for reference in references):
             _require_device(case)
         return Answer(value=(references, peak, results))
-
-
-def _of_this_host(record: _Recorded) -> _Recorded:
-    """A record with this host's name."""
-    named: _Recorded = replace(record, host=host().offer.name)  # type: ignore[type-var]
-    return named
 
 
 def _require_device(case: Case) -> None:
@@ -282,4 +268,4 @@ def measure_row(row: RowTask, number: int, known: Mapping[str, Calibration]) -> 
         except CaseError as error:
             _require_device(row.base.case)
             return Answer(value=Failure.of(error))
-    return Answer(value=(_of_this_host(generation), tuple(map(_of_this_host, rounds)), known))
+    return Answer(value=(generation, tuple(rounds), known))

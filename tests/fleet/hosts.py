@@ -1,4 +1,4 @@
-"""Hosts as a scheduler tells of them."""
+"""Hosts as a scheduler tells of them, and a suite for them."""
 
 from dataclasses import replace
 from typing import Any
@@ -7,6 +7,19 @@ from harness.fleet.offer import Offer, OfferedToolchain, OfferedVulkan, own_vers
 from harness.toolchain.devices import DeviceInfo, DeviceProbe
 from harness.toolchain.host_cpu import TargetCpu
 
+# Of one model; each of the variants says how its compiler makes its code.
+SUITE = """\
+name = "small"
+baseline = "stock"
+[models.a]
+mlir = "models/a/model.mlir"
+function = "main"
+inputs = [{ shape = [4] }]
+[devices.cpu]
+uri = "local-sync"
+backend = "llvm-cpu"
+compile_flags = ["--iree-hal-target-device=local", "--iree-llvmcpu-target-cpu=host"]
+"""
 _GPU = DeviceInfo(uri="cuda://GPU-1", name="NVIDIA H100", api="compute capability 9.0", driver_version="CUDA 12.8")
 NO_VULKAN = DeviceProbe(driver="vulkan", reason="no Vulkan device", advice="install a Vulkan driver")
 

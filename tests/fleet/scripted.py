@@ -3,7 +3,7 @@
 import asyncio
 import concurrent.futures
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, TypeVar
@@ -47,7 +47,6 @@ class ScriptedFleet(Fleet):
         super().__init__(Access(scheme="tls", host="bench", port=8786), client)
         self._offered = {toolchain.version: OfferedToolchain(compiler_sha256=toolchain.compiler_sha256, cpu=None)}
         self.here: dict[str, Offer] = {}
-        self.refused: dict[str, str] = {}
         self.asked: list[tuple[str, str]] = []
         self.taken: list[tuple[Any, ...]] = []  # what each of these takes
         self.waits: list[str] = []
@@ -77,7 +76,7 @@ class ScriptedFleet(Fleet):
 
     async def offers(self) -> Offers:
         """Those that are here."""
-        return Offers(usable=dict(self.here), refused=self.refused)
+        return Offers(usable=dict(self.here), refused={})
 
     async def tell_waits(self, waits: Mapping[str, int]) -> None:
         """What `harness fleet status` shows."""
@@ -99,10 +98,10 @@ class ScriptedFleet(Fleet):
         except Died as died:
             found.set_exception(died)
             return found
-        found.set_result(answer if answer is not None else self._answer(task, name, *takes))
+        found.set_result(answer if answer is not None else self._answer(task, *takes))
         return found
 
-    def _answer(self, task: Any, host: str, *takes: Any) -> Answer:
+    def _answer(self, task: Any, *takes: Any) -> Answer:
         if task is tasks.compile_case:
             return Answer(value=(a_build(takes[1]), ""))
         if task is tasks.check_group:
@@ -112,11 +111,9 @@ class ScriptedFleet(Fleet):
             given, wanted, asked, _ = takes
             turns = tuple(Turn(case=case.name, calls=1, wall_ns=10**9, cpu_ns=1) for case in given.cases)
             references = tuple(Reference(case=name, command=()) for name in asked)
-            if wanted is None:
-                return Answer(value=(references, None, []))
             timed = Round(group=wanted.group, generation=wanted.generation, round=0, started_unix_ns=0, turns=turns)
-            return Answer(value=(references, None, [replace(timed, host=host)]))
-        return Answer(value=self.ratios(host, *takes))
+            return Answer(value=(references, None, [timed]))
+        return Answer(value=self.ratios(*takes))
 
 
 def pack_nothing(*values: Any) -> Packed:
@@ -158,13 +155,3 @@ def dies(host: str, *, comes_back_as: str = "") -> Callable[[ScriptedFleet], Ans
         raise Died
 
     return die
-
-
-def refuses(why: str) -> Callable[[ScriptedFleet], Answer]:
-    """It cannot do that."""
-    return lambda _: Answer(trouble=why)
-
-
-def hosts_of(asked: Iterable[tuple[str, str]], words: str) -> set[str]:
-    """Who was asked what begins with these words."""
-    return {host for host, each in asked if each.startswith(words)}

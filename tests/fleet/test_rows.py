@@ -39,10 +39,9 @@ class RowFleet(ScriptedFleet):
         self._ratios = ratios or {}
         self.ratios = self._measured
 
-    def _measured(self, host: str, task: RowTask, number: int, _: object) -> Any:
+    def _measured(self, task: RowTask, number: int, _: object) -> Any:
         steps = self._ratios.get(task.name, EQUAL)
-        generation = replace(a_generation(steps[number % len(steps)]), host=host)
-        return generation, (), {"base": (1, 1.0)}
+        return a_generation(steps[number % len(steps)]), (), {"base": (1, 1.0)}
 
     @property
     def measured(self) -> list[tuple[str, str, int, bool]]:

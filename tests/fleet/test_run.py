@@ -18,16 +18,58 @@ from harness.fleet.tasks import Answer
 from harness.process import Limits
 from harness.records.run import Failure, Lost, Run
 from harness.stages import run as stages_run
+from harness.stages.context import Context, FailureNotes, GivenUp, done_in
 from harness.stages.options import RunOptions
+from harness.stages.prepare import Prepared
 from harness.stages.run import run_suite
-from harness.store.run_directory import load_run
-from tests.builders import Notes, make_artifact
+from harness.store.run_directory import RunDirectory, load_run
+from harness.suite.load import LoadedSuite
+from tests.builders import Notes, a_device, a_model, a_suite, a_variant, make_artifact, make_case, make_header
 from tests.fakes.fake_toolchain import make_fake_toolchain
-from tests.fleet.asking import CASES, SUITE, Asking
-from tests.fleet.hosts import make_offer
-from tests.fleet.scripted import Act, Died, ScriptedFleet, dies, hosts_of, pack_nothing, refuses, when
+from tests.fleet.hosts import SUITE, make_offer
+from tests.fleet.scripted import Act, Died, ScriptedFleet, dies, pack_nothing, when
 
 _EPYC = {"a": "EPYC", "b": "EPYC"}
+_MODELS = ("a", "b", "c", "d")
+_FLAGS = {"stock": ("--iree-llvmcpu-target-cpu=host",), "fast": ("--fake-code=fast",)}
+CASES = tuple(
+    make_case(variant, model=model, compile_flags=flags) for model in _MODELS for variant, flags in _FLAGS.items()
+)
+
+
+class Asking:
+    """A run in a folder, of eight cases."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.notes = Notes()
+        self.toolchain = make_fake_toolchain(folder / "tools")
+        header = make_header(cases=CASES, settings={"budget_s": 2.4, "generations": 3, "seed": 0})
+        self.directory = RunDirectory.create(folder / "results", header)
+        variants = [a_variant(name, *flags) for name, flags in _FLAGS.items()]
+        suite = a_suite(*variants, models=tuple(map(a_model, _MODELS)), devices=(a_device(),))
+        self.prepared = Prepared(
+            loaded=LoadedSuite(suite=suite, text_sha256=""),
+            toolchains=(self.toolchain,),
+            plugins={},
+            peers={},
+            cases=CASES,
+            devices={},
+        )
+        artifact = make_artifact(folder / "model.mlir", arguments=())
+        self.artifacts = {name: replace(artifact, name=name, sha256=name * 64) for name in _MODELS}
+
+    def context(self) -> Context:
+        """The run, as far as it is."""
+        return Context(
+            prepared=self.prepared,
+            options=RunOptions(Path("suite.toml"), results=self.folder / "results", call_timeout_s=10.0),
+            directory=self.directory,
+            done=done_in(load_run(self.directory.path)),
+            progress=self.notes,
+            failures=FailureNotes(self.notes),
+            given_up=GivenUp(keep_going=False),
+        )
 
 
 @pytest.fixture
@@ -78,7 +120,7 @@ def test_groups_are_shared_out_and_progress_counts_each_step_once(
 
 
 def test_what_a_host_cannot_do_another_does_and_it_is_not_asked_again(asking: Asking) -> None:
-    found, fleet = on_fleet(asking, _EPYC, when("check", "a", refuses("it has no network")))
+    found, fleet = on_fleet(asking, _EPYC, when("check", "a", lambda _: Answer(trouble="it has no network")))
     assert {timed.host for timed in found.rounds} == {"b"}
     checks = [words for host, words in fleet.asked if host == "a" and words.startswith("check")]
     assert len(checks) == len(set(checks))
@@ -173,7 +215,7 @@ def test_other_machines_under_the_names_of_hosts_measure_nothing_of_their_groups
         on_fleet(asking, {"a": "Xeon", "b": "Xeon"})
     assert not load_run(asking.directory.path).lost
     found, fleet = on_fleet(asking, {"a": "Xeon", "b": "EPYC"})
-    assert {timed.host for timed in found.rounds} == hosts_of(fleet.asked, "") == {"b"}
+    assert {timed.host for timed in found.rounds} == {host for host, _ in fleet.asked} == {"b"}
     assert any(line.startswith("a is another machine than before, Xeon") for line in asking.notes.lines)
 
 

@@ -26,7 +26,7 @@ from harness.store.kinds import COMPARISON
 from harness.store.run_directory import load_run
 from tests.builders import Notes, make_artifact
 from tests.fakes.fake_toolchain import make_fake_toolchain
-from tests.fleet.asking import SUITE
+from tests.fleet.hosts import SUITE
 from tests.fleet.test_live import Process, worker_of
 
 _HOSTS = ("host-a", "host-b")
@@ -56,7 +56,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 @pytest.fixture(autouse=True)
 def _cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The model of suites is in this machine's cache."""
+    """The model of suites is in this machine's cache, and so are they."""
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
     program = cache_root() / "models" / "a" / "model.mlir"
     program.parent.mkdir(parents=True)
@@ -89,7 +89,7 @@ generations = 2
 
 
 def test_a_suite_goes_from_its_file_to_its_report(world: World, tmp_path: Path) -> None:
-    suite, toolchains = tmp_path / "suite.toml", [make_fake_toolchain(tmp_path / "tools")]
+    suite, toolchains = cache_root() / "suite.toml", [make_fake_toolchain(tmp_path / "tools")]
     suite.write_text(SUITE + _OF_EACH_HOST)
     options = RunOptions(suite, results=tmp_path / "results")
     with connect(world.access) as fleet:
@@ -130,7 +130,7 @@ def test_both_sides_of_a_row_are_measured_on_one_host_also_if_its_worker_dies(wo
         session.executor, session.progress = FleetBench(fleet), notes
         runs = []
         for side in sides:
-            suite = tmp_path / f"{side}.toml"
+            suite = cache_root() / f"{side}.toml"
             suite.write_text(f'{SUITE}[variants.stock]\nflags = ["--fake-code={side}"]\n')
             run = session.run_of_side(side, RunOptions(suite, results=results, measure=False), [toolchain])
             runs.append(side_of(load_run(run, rounds=False), str(run)))
