@@ -156,8 +156,16 @@ def judge_parts(
         _median(each.base.call_ns for each in taken),
         _median(each.head.call_ns for each in taken),
     )
-    base_elsewhere = _elsewhere(calls[0] - math.fsum(part.base_ns for part in records), [each.base for each in taken])
-    head_elsewhere = _elsewhere(calls[1] - math.fsum(part.head_ns for part in records), [each.head for each in taken])
+    base_elsewhere, head_elsewhere = (
+        _elsewhere(
+            call_ns - math.fsum(spent),
+            [(getattr(each, side), getattr(each.latency, side) if method == "profile" else None) for each in taken],
+        )
+        for side, call_ns, spent in (
+            ("base", calls[0], [part.base_ns for part in records]),
+            ("head", calls[1], [part.head_ns for part in records]),
+        )
+    )
     return Attribution(
         method=method,
         latency=latency,
@@ -252,14 +260,14 @@ def _record(part: Counterparts, outcome: Outcome | None, taken: Sequence[Sampled
     return replace(record, ci_low=estimate.low, ci_high=estimate.high)
 
 
-def _elsewhere(left_ns: float, profiles: Sequence[Profile]) -> Elsewhere:
-    operations = dict.fromkeys(operation for profile in profiles for operation in profile.device_ns)
-    device_ns = {name: _median(profile.device_ns.get(name, 0.0) for profile in profiles) for name in operations}
-    ratios = [profile.call_ns / profile.plain_ns for profile in profiles if profile.plain_ns]
+def _elsewhere(left_ns: float, taken: Sequence[tuple[Profile, float | None]]) -> Elsewhere:
+    """What is left of a side's call, by its profiles and what a call took beside each without one."""
+    operations = dict.fromkeys(operation for profile, _ in taken for operation in profile.device_ns)
+    device_ns = {name: _median(profile.device_ns.get(name, 0.0) for profile, _ in taken) for name in operations}
     return Elsewhere(
         device_ns=device_ns,
         host_ns=left_ns - math.fsum(device_ns.values()),
-        profiled_ratio=_median(ratios) if ratios else 1.0,
+        profiled_ratio=_median(profile.call_ns / plain_ns for profile, plain_ns in taken if plain_ns) or 1.0,
     )
 
 

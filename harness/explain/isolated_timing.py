@@ -216,16 +216,6 @@ def own_flags(command: Sequence[str]) -> list[str]:
     return [flag for flag in flags if not flag_name(flag).startswith(_OF_WHOLE_PROGRAMS)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Timed:
-    """A function of a dispatch alone, as a worker calls it."""
-
-    side: str
-    dispatch: str  # Name of its dispatch
-    batch: int  # How often a call runs it
-    loadable: LoadableModule
-
-
 class AloneTurns:
     """What each dispatch of both sides takes alone, generation by generation, all in turns in fresh workers."""
 
@@ -239,9 +229,9 @@ class AloneTurns:
     ) -> None:
         self._executables = dict(zip((BASE, HEAD), executables, strict=True))
         self._untimed: dict[str, dict[str, str]] = {BASE: {}, HEAD: {}}
-        self._timed: dict[str, _Timed] = {}
-        self._case = head.case
-        self._policy = policy
+        # The functions of a side's dispatch by their names as workers have them, and how often a call runs it
+        self._timed: dict[tuple[str, str], dict[str, tuple[LoadableModule, int]]] = {}
+        self._case, self._policy = head.case, policy
         for side, module in ((BASE, base), (HEAD, head)):
             self._prepare(side, module, folder / side, policy.limits)
         matched = match_parts(*executables)
@@ -249,8 +239,8 @@ class AloneTurns:
 
     def __call__(self, number: int) -> tuple[Profile, Profile]:
         """Of base and of head, in generation 0, 1, ..."""
-        names = load_order(tuple(self._timed), f"{self._policy.seed}/alone/{number}")
-        group = group_of("dispatches", self._case, (self._timed[name].loadable for name in names))
+        called = {name: one for functions in self._timed.values() for name, (one, _) in functions.items()}
+        names = load_order(tuple(called), f"{self._policy.seed}/alone/{number}")
         settings = Settings(
             seconds=GENERATION_S,
             seed=self._policy.seed,
@@ -258,10 +248,12 @@ class AloneTurns:
             long_round_s=GENERATION_S,
             call_limit_s=self._policy.call_limit_s,
         )
+        group = group_of("dispatches", self._case, (called[name] for name in names))
         rounds, losses = measured(group, number, settings) if names else ([], [])
         for loss in losses:
-            lost = self._timed.pop(loss.case)
-            self._untimed[lost.side][lost.dispatch] = f"it does not run alone: {loss.failure.message}"
+            for side, dispatch in [key for key, functions in self._timed.items() if loss.case in functions]:
+                del self._timed[side, dispatch]
+                self._untimed[side][dispatch] = f"it does not run alone: {loss.failure.message}"
         times = tabulate_rounds(rounds)
         found = {side: self._dispatches_ns(side, times) for side in (BASE, HEAD)}
         for base, head in self._pairs:
@@ -287,42 +279,35 @@ class AloneTurns:
         except CaseError as error:
             self._untimed[side] = dict.fromkeys(names, str(error))
         for name, alone in compiled.items():
-            for function in alone.functions:
-                case = f"{side} {function}"
-                try:
-                    loadable, batch = as_loadable(case, module, alone.module, function, limits)
-                except CaseError as error:
-                    self._untimed[side][name] = f"it does not run alone: {error}"
-                else:
-                    self._timed[case] = _Timed(side=side, dispatch=name, batch=batch, loadable=loadable)
-
-    def _functions(self, side: str, dispatch: str) -> list[str]:
-        """What of a dispatch is timed; nothing where a function of it was lost, or it has none."""
-        known = {} if dispatch in self._untimed[side] else self._timed
-        return [case for case, timed in known.items() if (timed.side, timed.dispatch) == (side, dispatch)]
+            try:
+                self._timed[side, name] = {
+                    called: as_loadable(called, module, alone.module, function, limits)
+                    for function in alone.functions
+                    for called in (f"{side} {function}",)
+                }
+            except CaseError as error:
+                self._untimed[side][name] = f"it does not run alone: {error}"
 
     def _dispatches_ns(self, side: str, times: GroupTimes) -> dict[str, float]:
         """Of a call of the program, by dispatch; 0 of one that is not timed."""
         found = {}
         for executable in self._executables[side]:
-            each = [
-                float(np.median(each_ns[0])) / self._timed[case].batch
-                for case in self._functions(side, executable.name)
-                if (each_ns := times.ns_per_call(case))
-            ]
+            functions = self._timed.get((side, executable.name), {})
+            known = {name: ns for name in functions if (ns := times.ns_per_call(name))}
+            each = [float(np.median(ns[0])) / functions[name][1] for name, ns in known.items()]
             found[executable.name] = max(1, executable.dispatches) * float(np.mean(each)) if each else 0.0
         return found
 
     def _paired_ratio(self, base: Executable, head: Executable, times: GroupTimes) -> float | None:
         """Head over base of a call, by turns of the same rounds; None where one of them has no function, or several."""
-        cases = self._functions(BASE, base.name), self._functions(HEAD, head.name)
-        if len(cases[0]) != 1 or len(cases[1]) != 1:
+        functions = self._timed.get((BASE, base.name), {}), self._timed.get((HEAD, head.name), {})
+        if len(functions[0]) != 1 or len(functions[1]) != 1:
             return None
-        ratios = times.log_ratios(cases[1][0], cases[0][0])
+        ((of_base, (_, base_batch)),), ((of_head, (_, head_batch)),) = (each.items() for each in functions)
+        ratios = times.log_ratios(of_head, of_base)
         if not ratios:
             return None
-        batches = self._timed[cases[0][0]].batch / self._timed[cases[1][0]].batch
-        return math.exp(ratios[0].centre) * batches * max(1, head.dispatches) / max(1, base.dispatches)
+        return math.exp(ratios[0].centre) * base_batch / head_batch * max(1, head.dispatches) / max(1, base.dispatches)
 
 
 def as_loadable(

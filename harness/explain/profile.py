@@ -1,7 +1,7 @@
 """A module -> what a call of it spends in each dispatch and in each other operation of the device.
 
 It is the runtime's own profile of calls in iree-benchmark-module, as iree-profile prints it; both tools can since 3.12.
-Profiling takes time of its own, so nothing of it goes into a latency: what a call takes without it stands beside it.
+Profiling takes time of its own, so nothing of it goes into a latency.
 
 On CPUs the profile has every operation with its begin and end (`host-execution`), on other devices every dispatch by
 the device's clock (`dispatch-events`); the drivers of CUDA and HIP take the request and write nothing.
@@ -16,7 +16,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -67,8 +67,6 @@ class Profile:
     # By other operations of the device's queue: `alloca`, `copy`, ...; `execute` is a command buffer outside of its
     # dispatches. {} where the profile does not tell.
     device_ns: Mapping[str, float] = field(default_factory=dict)
-    # What one took without the profile, in a process of its own beside it; None: it was not measured
-    plain_ns: float | None = None
     # Of names in `dispatch_ns` whose time is not known, and is 0 there: why, as a phrase
     untimed: Mapping[str, str] = field(default_factory=dict)
 
@@ -97,10 +95,9 @@ def profile_module(module: Module, folder: Path, seconds: float, limits: Limits,
     return read_profile(dispatches, queue, calls=calls, call_ns=taken_ns)
 
 
-def time_module(module: Module, folder: Path, seconds: float, limits: Limits, *, call_ns: float | None = None) -> float:
+def time_module(module: Module, folder: Path, seconds: float, limits: Limits) -> float:
     """What a call takes in iree-benchmark-module without any profile: the mean over calls of one process."""
-    length = f"{seconds:g}s" if call_ns is None else f"{_calls(module, seconds, call_ns)}x"
-    return time_call(lay_out(module, folder), length, limits)
+    return time_call(lay_out(module, folder), f"{seconds:g}s", limits)
 
 
 class ProfiledTurns:
@@ -108,35 +105,28 @@ class ProfiledTurns:
 
     In each generation either side has two profiles, in the order base, head, head, base or the other way round, which
     changes from one generation to the next: a machine that gets slower or faster all the while does so to both alike.
-    Before them comes a process without a profile for each side.
     """
 
     def __init__(self, base: Module, head: Module, folder: Path, limits: Limits) -> None:
         self._modules = {BASE: base, HEAD: head}
-        self._folders = {side: folder / side for side in self._modules}
-        self._limits = limits
+        self._folder, self._limits = folder, limits
         self._call_ns: dict[str, float] = {}
 
     def __call__(self, number: int) -> tuple[Profile, Profile]:
         """Of base and of head, in generation 0, 1, ..."""
         order = (BASE, HEAD) if number % 2 == 0 else (HEAD, BASE)
-        plain_ns: dict[str, float] = {}
         taken: dict[str, list[Profile]] = {BASE: [], HEAD: []}
-        for side in (*order, *order, *reversed(order)):
-            settings = self._modules[side], self._folders[side], _PROFILE_S, self._limits
+        for side in (*order, *reversed(order)):
+            settings = self._modules[side], self._folder / side, _PROFILE_S, self._limits
             try:
                 if side not in self._call_ns:  # the first time the tool tells what a call takes
                     self._call_ns[side] = time_module(*settings)
-                if side not in plain_ns:
-                    plain_ns[side] = time_module(*settings, call_ns=self._call_ns[side])
-                else:
-                    taken[side].append(profile_module(*settings, call_ns=self._call_ns[side]))
+                taken[side].append(profile_module(*settings, call_ns=self._call_ns[side]))
             except Unprofiled:
                 raise
             except CaseError as error:
                 raise CaseError(error.stage, f"the {side}'s module: {error}", error.stderr) from None
-        base, head = (replace(mean_profile(taken[side]), plain_ns=plain_ns[side]) for side in (BASE, HEAD))
-        return base, head
+        return mean_profile(taken[BASE]), mean_profile(taken[HEAD])
 
 
 def mean_profile(profiles: Sequence[Profile]) -> Profile:
@@ -161,23 +151,19 @@ def mean_profile(profiles: Sequence[Profile]) -> Profile:
 
 
 def lay_out(module: Module, folder: Path) -> ModuleCall:
-    """A module's call through IREE's runtime tools; what it reads is linked into the folder, if it is not there yet."""
+    """A module's call through IREE's runtime tools, in a folder that has it."""
     loadable = module.loadable
-    files = {MODULE_FILE: loadable.module, **{file.name: file for file in module.files}}
-    inputs, parameters = [], []
-    for place, argument in enumerate(loadable.arguments):
-        name = f"input{place}{Path(argument['file']).suffix}"
-        files[name] = Path(argument["file"])
-        inputs.append(_input(argument, name))
-    for place, (scope, file) in enumerate(loadable.parameters.items()):
-        name = f"parameters{place}{file.suffix}"
-        files[name] = file
-        parameters.append(f"{scope}={name}" if scope else name)
     folder.mkdir(parents=True, exist_ok=True)
-    for name, file in files.items():
-        if not (folder / name).is_symlink():
-            (folder / name).symlink_to(file.resolve())
-    return call_in(module, folder, loadable.function, inputs=tuple(inputs), parameters=tuple(parameters))
+    if not (folder / MODULE_FILE).is_symlink():
+        (folder / MODULE_FILE).symlink_to(loadable.module.resolve())
+    parameters = ((scope, file.resolve()) for scope, file in loadable.parameters.items())
+    return call_in(
+        module,
+        folder,
+        loadable.function,
+        inputs=tuple(map(_input, loadable.arguments)),
+        parameters=tuple(f"{scope}={file}" if scope else f"{file}" for scope, file in parameters),
+    )
 
 
 def call_in(
@@ -198,14 +184,15 @@ def call_in(
     )
 
 
-def _input(argument: Mapping[str, Any], name: str) -> str:
+def _input(argument: Mapping[str, Any]) -> str:
     """The text of --input= of an argument as a worker takes it, see harness.measure.worker."""
+    file = Path(argument["file"]).resolve()
     if argument.get("scalar"):
-        value = np.load(argument["file"], allow_pickle=False).item()
+        value = np.load(file, allow_pickle=False).item()
         return f"{int(value) if isinstance(value, bool) else value}"
     if argument.get("raw"):
-        return f"{'x'.join([*map(str, argument['shape']), 'bf16'])}=@{name}"
-    return f"@{name}"
+        return f"{'x'.join([*map(str, argument['shape']), 'bf16'])}=@{file}"
+    return f"@{file}"
 
 
 def _calls(module: Module, seconds: float, call_ns: float) -> int:

@@ -124,7 +124,6 @@ def scripted(
             call_ns=profiled_ratio * call_ns,
             dispatch_ns=timed,
             device_ns=device_ns,
-            plain_ns=call_ns,
             untimed=unknown,
         )
 

@@ -1,6 +1,5 @@
 """Each dispatch as a program of its own: what is dumped, how it is compiled, and what its turns say."""
 
-import math
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,11 +13,9 @@ from harness.compare import samplers
 from harness.compare.samplers import MeasurementPolicy, Module
 from harness.explain.isolated_timing import (
     AloneTurns,
-    Dumped,
     as_text,
     compile_alone,
     constants_of,
-    join_dumped,
     read_benchmark,
     with_constants,
 )
@@ -68,16 +65,6 @@ def test_what_is_dumped_around_a_dispatch() -> None:
     assert read_benchmark(two) == {CONV: (function,), "main_dispatch_1_pad": ("f_main_dispatch_1_pad",)}
 
 
-def test_dumped_programs_become_one_that_has_their_devices_once() -> None:
-    one, other = (Dumped(text=dumped(name, f"f_{name}"), functions={name: (f"f_{name}",)}) for name in (CONV, "pad"))
-    both = join_dumped([one, other])
-    assert both.functions == {CONV: (f"f_{CONV}",), "pad": ("f_pad",)}
-    assert both.text.count("module {\n  util.global") == both.text.count("@__device_0") == 1
-    assert both.text.index(CONV) < both.text.index("pad")
-    assert both.text.count("{") == both.text.count("}")
-    assert join_dumped([one]) == one
-
-
 # --- compiling ---
 
 
@@ -115,12 +102,16 @@ def test_dispatches_go_on_together_from_where_they_were_configured(toolchain: To
 
 
 def test_what_does_not_compile_together_is_compiled_one_by_one(toolchain: Toolchain, tmp_path: Path) -> None:
-    script = "case $1 in dispatches*) grep -q bad dispatches.mlir && exit 1;; esac\necho code > module.vmfb\n"
-    toolchain.iree_compile.write_text(f"#!/bin/sh\n{script}")
+    script = "cp dispatches.mlir ../$(basename $PWD).seen; grep -q bad dispatches.mlir && exit 1"
+    toolchain.iree_compile.write_text(f"#!/bin/sh\ncase $1 in dispatches*) {script};; esac\necho code > module.vmfb\n")
     folder = with_dumps(tmp_path / "folder", dumped("bad"), dumped())
     compiled, failed = compile_alone(a_module(toolchain, tmp_path), [CONV, "bad"], folder, LIMITS)
     assert (list(compiled), list(failed)) == ([CONV], ["bad"])
     assert failed["bad"] == "it does not compile alone: iree-compile exited with status 1"
+    joined = (folder / "dispatches0.seen").read_text()
+    assert joined.count("module {\n  util.global") == joined.count("@__device_0") == 1, "one program for all"
+    assert joined.index(CONV) < joined.index("@bad"), "in the order of the names"
+    assert joined.count("{") == joined.count("}")
 
 
 # --- turns ---
@@ -164,32 +155,23 @@ def turns(modules: tuple[Module, Module], folder: Path, *executables: Executable
     return AloneTurns(*modules, (of_side, of_side), folder, policy)
 
 
-def test_what_a_dispatch_takes_is_a_share_of_its_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_dispatch_takes_is_a_share_of_its_calls_and_counts_as_often_as_the_program_runs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked = scripted(monkeypatch, base=1e6, head=1.5e6)
     modules = sides(tmp_path, 10_000, 4_000_000)  # so 100 of them are a call of base, and one is one of head
-    measure = turns(modules, tmp_path / "folder")
-    base, head = measure(0)
-    middle = np.median([1, 2, 3, 4])
+    base, head = turns(modules, tmp_path / "folder", replace(an_executable(CONV), dispatches=3))(0)
+    middle = 3 * np.median([1, 2, 3, 4])
     assert base.dispatch_ns == {CONV: pytest.approx(middle * 1e4)}
     assert head.dispatch_ns == {CONV: pytest.approx(middle * 1.5e6)}
     assert base.call_ns == base.dispatch_ns[CONV]
-    assert (base.calls, base.plain_ns, base.device_ns, base.untimed) == (4, None, {}, {})
+    assert (base.calls, base.device_ns, base.untimed) == (4, {}, {})
     assert sorted(asked[0]) == ["base main", "head main"]
     (batch,) = (tmp_path / "folder" / "base").glob("dispatches*/batch*.npy")
     assert np.load(batch).item() == 100
     (call,) = calls(modules[0].loadable.toolchain, "iree-benchmark-module")
     assert "--function=main" in call.arguments
     assert "--input=1" in call.arguments
-
-
-def test_a_dispatch_counts_as_often_as_the_program_runs_it_and_sides_are_compared_by_turns_of_one_round(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    scripted(monkeypatch, base=1e6, head=1.2e6)
-    often = replace(an_executable(CONV), dispatches=3)
-    base, head = turns(sides(tmp_path), tmp_path / "folder", often)(0)
-    assert math.sqrt(base.dispatch_ns[CONV] * head.dispatch_ns[CONV]) == pytest.approx(7.5e6 * math.sqrt(1.2))
-    assert head.dispatch_ns[CONV] / base.dispatch_ns[CONV] == pytest.approx(1.2)
 
 
 def test_what_crashes_is_left_out_from_then_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,40 +228,24 @@ MODEL = """module {}
 """
 
 
-@pytest.fixture
-def model(tmp_path: Path) -> Path:
-    path = tmp_path / "model.mlir"
-    path.write_text(MODEL)
-    return path
-
-
-def test_each_constant_comes_once_with_its_bytes(model: Path) -> None:
+def test_each_constant_comes_once_with_its_bytes(real_toolchain: Toolchain, tmp_path: Path) -> None:
+    model = tmp_path / "model.mlir"
+    model.write_text(MODEL)
     assert constants_of(WITHOUT_CONSTANTS) == ("conv1_bias", '"a b.weight"')
     text = with_constants(WITHOUT_CONSTANTS, model)
     assert text.startswith(WITHOUT_CONSTANTS)
     assert text.count('\n      conv1_bias: "0x040000000000803F00000040",') == 1
     assert text.endswith('      "a b.weight": "0x0400000000004040"\n    }\n  }\n#-}\n')
-
-
-@pytest.mark.parametrize(
-    ("dumped", "model_text"),
-    [("module {\n}\n", MODEL), (MODEL, MODEL), (WITHOUT_CONSTANTS, ""), (WITHOUT_CONSTANTS, "ML\xefR bytecode")],
-    ids=["no constants", "has them", "empty model", "no text"],
-)
-def test_what_has_none_or_cannot_be_found_stays_as_it_is(dumped: str, model_text: str, tmp_path: Path) -> None:
-    path = tmp_path / "model.mlir"
-    path.write_text(model_text)
-    assert with_constants(dumped, path) == dumped
-
-
-def test_bytecode_is_printed_and_text_is_not(real_toolchain: Toolchain, model: Path, tmp_path: Path) -> None:
-    limits = Limits(seconds=60)
-    assert as_text(model, real_toolchain, tmp_path, limits) == model
-    text, bytecode = tmp_path / "text.mlir", tmp_path / "model.mlirbc"
-    text.write_text(MODEL.replace("module {}", f"module {{\n  util.func public @f() {{\n{BODY}  util.return\n  }}\n}}"))
+    assert with_constants(MODEL, model) == MODEL, "it has them"
+    # Bytecode is printed as text.
+    source, bytecode = tmp_path / "text.mlir", tmp_path / "model.mlirbc"
+    source.write_text(
+        MODEL.replace("module {}", f"module {{\n  util.func public @f() {{\n{BODY}  util.return\n  }}\n}}")
+    )
     iree_opt = str(real_toolchain.compiler_tools / "iree-opt")
-    subprocess.run([iree_opt, str(text), "--emit-bytecode", "-o", str(bytecode)], check=True)
-    printed = as_text(bytecode, real_toolchain, tmp_path, limits)
-    assert with_constants(WITHOUT_CONSTANTS, printed) == with_constants(WITHOUT_CONSTANTS, model)
+    subprocess.run([iree_opt, str(source), "--emit-bytecode", "-o", str(bytecode)], check=True)
+    printed = as_text(bytecode, real_toolchain, tmp_path, LIMITS)
+    assert with_constants(WITHOUT_CONSTANTS, printed) == text
+    assert as_text(model, real_toolchain, tmp_path, LIMITS) == model
     bytecode.write_bytes(b"ML\xefR and no more")
-    assert as_text(bytecode, real_toolchain, tmp_path, limits) == bytecode
+    assert with_constants(WITHOUT_CONSTANTS, as_text(bytecode, real_toolchain, tmp_path, LIMITS)) == WITHOUT_CONSTANTS
