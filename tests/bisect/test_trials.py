@@ -1,7 +1,7 @@
 """One position beside another: what is known without a clock, what is counted, and what the engine decides."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,14 +11,7 @@ import pytest
 
 from harness.bisect import trials
 from harness.bisect.search import Measured, Unusable
-from harness.bisect.trials import (
-    ERROR,
-    Place,
-    as_measured,
-    place_by_an_end,
-    rule_of_measurements,
-    try_pair,
-)
+from harness.bisect.trials import ERROR, Place, as_measured, place_by_an_end, rule_of_measurements, try_pair
 from harness.compare.engine import Generation, Task
 from harness.compare.pairs import Side
 from harness.compare.samplers import CacheMiss, MeasurementPolicy
@@ -42,50 +35,37 @@ _ZEROS = ("copies", "fills", "awaits", "submissions", "executables", "constant_b
 STATISTICS = Statistics(dispatches=10, transient_bytes=1000, **dict.fromkeys(_ZEROS, 0))
 
 
-@pytest.fixture
-def place(tmp_path: Path) -> Callable[..., Place]:
-    toolchain = make_fake_toolchain(tmp_path / "tools")
+class Pairs:
+    """Two releases, the older with and without what a test changes, and a clock that gives generations of a ratio."""
 
-    def make(
-        name: str, *, record: ToolchainRecord = TOOLCHAIN, counts: Mapping[str, int] | None = None, **side: Any
-    ) -> Place:
-        case = replace(CASE, toolchain=record.version)
-        made = a_side(case, toolchains=(record,), label=name, **side)
-        builds = {
-            name: replace(build, statistics=replace(STATISTICS, **(counts or {})))
-            for name, build in made.evidence.builds.items()
-        }
-        made = replace(made, evidence=replace(made.evidence, builds=builds))
-        return Place(name=name, side=made, case=case, toolchain=replace(toolchain, version=record.version))
-
-    return make
-
-
-def tried(base: Place, head: Place, metric: Metric = LATENCY, earlier: Sequence[Trial] = (), **policy: Any) -> Trial:
-    return try_pair(base, head, metric, replace(POLICY, **policy), Silent(), earlier=earlier)
-
-
-class Clock:
-    """Gives generations of a known ratio in the place of workers, and remembers the tasks that it was asked for."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, ratio: float, *, seconds: float = 0.5) -> None:
-        self.tasks: list[Task] = []
-        self.ratio, self.seconds = ratio, seconds
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.toolchain = make_fake_toolchain(folder / "tools")
+        self.base, self.head = self.place("3.6.0"), self.place("3.7.0", record=NEWER)
+        self.tasks: list[Task] = []  # That the clock was asked for
+        self.ratio, self.seconds = 1.0, 0.5
         self.failure: CaseError | None = None
         self.instructions: tuple[int, int] | None = None
         monkeypatch.setattr(trials, "find_module", lambda side, *_: side)
         monkeypatch.setattr(trials, "latency_task", self._task)
 
-    def _task(
-        self,
-        name: str,
-        _base: object,
-        _head: object,
-        policy: MeasurementPolicy,
-        *,
-        on_round: Callable[[Round], None] = lambda _: None,
-        **_: object,
-    ) -> Task:
+    def place(
+        self, name: str, *, record: ToolchainRecord = TOOLCHAIN, counts: Mapping[str, int] | None = None, **side: Any
+    ) -> Place:
+        """A position that is compiled."""
+        case = replace(CASE, toolchain=record.version)
+        made = a_side(case, toolchains=(record,), label=name, **side)
+        statistics = replace(STATISTICS, **(counts or {}))
+        builds = {name: replace(build, statistics=statistics) for name, build in made.evidence.builds.items()}
+        made = replace(made, evidence=replace(made.evidence, builds=builds))
+        return Place(name=name, side=made, case=case, toolchain=replace(self.toolchain, version=record.version))
+
+    def tried(
+        self, metric: Metric = LATENCY, head: Place | None = None, earlier: Sequence[Trial] = (), **policy: Any
+    ) -> Trial:
+        """The older beside the newer, or another."""
+        return try_pair(self.base, head or self.head, metric, replace(POLICY, **policy), Silent(), earlier=earlier)
+
+    def _task(self, name: str, _base: object, _head: object, policy: MeasurementPolicy, **given: Any) -> Task:
         def sample(number: int) -> Generation:
             if self.failure is not None:
                 raise self.failure
@@ -94,7 +74,7 @@ class Clock:
                     Turn(case=case, calls=1, wall_ns=1, cpu_ns=1, counters={"instructions": count})
                     for case, count in zip(("base", "head"), self.instructions, strict=True)
                 )
-                on_round(Round(group="x", generation=number, round=0, started_unix_ns=0, turns=turns))
+                given["on_round"](Round(group="x", generation=number, round=0, started_unix_ns=0, turns=turns))
             log = math.log(self.ratio) + (0.0005 if number % 2 else -0.0005)
             return Generation(log_ratio=log, base=1e6, head=1e6 * self.ratio, rounds=20, seconds=self.seconds)
 
@@ -102,82 +82,75 @@ class Clock:
         return self.tasks[-1]
 
 
-def test_the_engine_decides_a_latency(place: Callable[..., Place], monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock(monkeypatch, 1.42)
-    found = tried(place("3.6.0"), place("3.7.0", record=NEWER))
+@pytest.fixture
+def pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pairs:
+    return Pairs(tmp_path, monkeypatch)
+
+
+def test_the_engine_decides_a_latency_in_the_time_that_a_verdict_takes(pairs: Pairs) -> None:
+    pairs.ratio = 1.42
+    found = pairs.tried()
     assert (found.base, found.head, found.floor, found.verdict) == ("3.6.0", "3.7.0", 0.01, "regressed")
     assert found.ratio == pytest.approx(1.42, rel=0.01)
     assert (found.base_value, found.head_value) == pytest.approx((1e6, 1.42e6))
     assert found.generations >= 2 * RULE.first_look
     assert found.seconds == pytest.approx(0.5 * found.generations)
-    assert [task.budget_s for task in clock.tasks] == [60.0]
-
-
-def test_a_pair_gets_the_time_that_a_verdict_takes(
-    place: Callable[..., Place], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clock = Clock(monkeypatch, 1.0, seconds=10.0)
+    assert (RULE.floor, RULE.alpha, RULE.confidence) == (0.01, ERROR / 8, 1 - 2 * ERROR / 8), "they share the error"
+    pairs.ratio, pairs.seconds = 1.0, 10.0
     earlier = [Trial(base="a", head="b", floor=0.01, verdict="regressed", generations=10, seconds=100.0)]
-    sides = place("3.6.0"), place("3.7.0", record=NEWER)
-    assert tried(*sides, earlier=earlier).verdict == "unchanged"
-    tried(*sides, earlier=earlier, cap_s=70.0)
-    assert clock.tasks[0].budget_s > 100
-    assert clock.tasks[1].budget_s == 70.0
+    assert pairs.tried(earlier=earlier).verdict == "unchanged"
+    pairs.tried(earlier=earlier, cap_s=70.0)
+    usual, dear, capped = (task.budget_s for task in pairs.tasks)
+    assert (usual, dear > 100, capped) == (60.0, True, 70.0)
 
 
-def test_all_measurements_of_a_search_share_its_error() -> None:
-    assert (RULE.floor, RULE.alpha, RULE.confidence) == (0.01, ERROR / 8, 1 - 2 * ERROR / 8)
-
-
-def test_the_same_module_needs_no_clock(place: Callable[..., Place]) -> None:
-    found = tried(place("3.6.0"), place("3.7.0"))
-    assert (found.verdict, found.ratio, found.reason) == ("identical", 1.0, "same module bytes, same runtime")
-
-
-def test_what_failed_is_told_from_what_is_slow(place: Callable[..., Place], monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock(monkeypatch, 1.0)
-    broken = place("3.7.0", record=NEWER, failures={CASE.name: Failure(stage="compile", message="it aborts")})
-    found = tried(place("3.6.0"), broken)
-    assert (found.verdict, found.reason) == ("failed", "fails at compile: it aborts")
-    clock.failure = CaseError("measure", "the head's module: it crashed")
-    found = tried(place("3.6.0"), place("3.7.0", record=NEWER))
+def test_what_needs_no_clock_and_what_failed(pairs: Pairs, monkeypatch: pytest.MonkeyPatch) -> None:
+    same = pairs.tried(head=pairs.place("3.7.0"))
+    assert (same.verdict, same.ratio, same.reason) == ("identical", 1.0, "same module bytes, same runtime")
+    aborts = Failure(stage="compile", message="it aborts")
+    broken = pairs.tried(head=pairs.place("3.7.0", record=NEWER, failures={CASE.name: aborts}))
+    assert (broken.verdict, broken.reason) == ("failed", "fails at compile: it aborts")
+    pairs.failure = CaseError("measure", "the head's module: it crashed")
+    found = pairs.tried()
     assert (found.verdict, found.reason) == ("failed", "the head's module: it crashed")
 
+    def gone(*_: object) -> None:
+        raise CacheMiss("the module of x in 3.6.0 is no longer in the cache")
 
-def test_counts_are_compared_without_a_clock(place: Callable[..., Place]) -> None:
-    base, head = place("3.6.0"), place("3.7.0", record=NEWER, counts={"dispatches": 14, "copies": 3})
-    dispatches = tried(base, head, METRICS["dispatches"], rule=rule_of_measurements(8, 0.0))
+    monkeypatch.setattr(trials, "find_module", gone)
+    with pytest.raises(RunError, match="is no longer in the cache; begin the bisect again, which compiles it again"):
+        pairs.tried()
+
+
+def test_counts_are_compared_without_a_clock(pairs: Pairs) -> None:
+    pairs.head, exact = pairs.place("3.7.0", record=NEWER, counts={"dispatches": 14, "copies": 3}), Rule(floor=0.0)
+    dispatches = pairs.tried(METRICS["dispatches"], rule=exact)
     assert (dispatches.verdict, dispatches.base_value, dispatches.head_value) == ("regressed", 10, 14)
     assert (dispatches.ratio, dispatches.exact, dispatches.generations) == (1.4, True, 0)
-    copies = tried(base, head, METRICS["copies"], rule=rule_of_measurements(8, 0.0))
+    copies = pairs.tried(METRICS["copies"], rule=exact)
     assert (copies.verdict, copies.ratio, copies.reason) == ("regressed", None, "0 and 3")
-    assert as_measured(copies) == Measured(
-        standing="higher", centre=math.log(6), low=math.log(6), high=math.log(6), reason="0 and 3"
-    )
-    nearer = tried(base, head, METRICS["dispatches"], rule=rule_of_measurements(8, 0.5))
+    log = math.log(6)  # a zero stands as a half
+    assert as_measured(copies) == Measured(standing="higher", centre=log, low=log, high=log, reason="0 and 3")
+    nearer = pairs.tried(METRICS["dispatches"], rule=Rule(floor=0.5))
     assert nearer.verdict == "unchanged", "it lies on this side of the edge"
-    size = tried(base, head, METRICS["module-size"], rule=rule_of_measurements(8, 0.0))
+    size = pairs.tried(METRICS["module-size"], rule=exact)
     assert (size.verdict, size.reason) == ("failed", "it has no figure of module-size")
 
 
-def test_instructions_are_counted_in_a_few_processes(
-    place: Callable[..., Place], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clock = Clock(monkeypatch, 1.0)
-    sides = place("3.6.0"), place("3.7.0", record=NEWER)
-    none = tried(*sides, INSTRUCTIONS)
-    assert (none.verdict, none.reason) == ("failed", "this machine does not let instructions be counted")
-    clock.instructions = (1_000_000, 1_200_000)
-    found = tried(*sides, INSTRUCTIONS)
+def test_instructions_are_counted_in_a_few_processes(pairs: Pairs) -> None:
+    assert pairs.tried(INSTRUCTIONS).reason == "this machine does not let instructions be counted"
+    pairs.instructions = (1_000_000, 1_200_000)
+    found = pairs.tried(INSTRUCTIONS)
     assert (found.verdict, found.generations) == ("regressed", 3)
     assert found.ratio == pytest.approx(1.2)
-    threads = [replace(side, case=replace(side.case, uri="local-task")) for side in sides]
-    other = tried(threads[0], threads[1], INSTRUCTIONS)
-    assert other.reason == "instructions are counted on local-sync devices alone"
+    pairs.base, pairs.head = (
+        replace(side, case=replace(side.case, uri="local-task")) for side in (pairs.base, pairs.head)
+    )
+    assert pairs.tried(INSTRUCTIONS).reason == "instructions are counted on local-sync devices alone"
 
 
 def test_compile_times_are_decided_in_the_time_that_compiles_take(
-    place: Callable[..., Place], monkeypatch: pytest.MonkeyPatch
+    pairs: Pairs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def compiles(base: object, head: object, cpus: object, limits: Limits, number: int) -> Generation:
         assert limits.seconds == 10
@@ -186,28 +159,14 @@ def test_compile_times_are_decided_in_the_time_that_compiles_take(
     def module(side: Side, case: Case, *_: object) -> Mock:
         return Mock(build=replace(side.evidence.builds[case.name], compile_ns=50_000_000))
 
-    Clock(monkeypatch, 1.0)
     monkeypatch.setattr(trials, "find_module", module)
     monkeypatch.setattr(trials, "sample_compiles", compiles)
-    found = tried(place("3.6.0"), place("3.7.0", record=NEWER), COMPILE_TIME, budget_s=0.01)
-    assert (found.verdict, found.head_value) == ("unchanged", 2e9)
-    same = tried(place("none"), place("1"), COMPILE_TIME, budget_s=0.01)
-    assert (same.verdict, same.head_value) == ("unchanged", 2e9)  # another compile of the same module
+    for head in (pairs.head, pairs.place("1")):  # also of another compile of the same module
+        found = pairs.tried(COMPILE_TIME, head, budget_s=0.01)
+        assert (found.verdict, found.head_value) == ("unchanged", 2e9)
 
 
-def test_what_is_no_longer_in_the_cache_is_said(place: Callable[..., Place], monkeypatch: pytest.MonkeyPatch) -> None:
-    def gone(*_: object) -> None:
-        raise CacheMiss("the module of x in 3.6.0 is no longer in the cache")
-
-    monkeypatch.setattr(trials, "find_module", gone)
-    with pytest.raises(RunError, match="is no longer in the cache; begin the bisect again, which compiles it again"):
-        tried(place("3.6.0"), place("3.7.0", record=NEWER))
-
-
-def trial(verdict: Verdict, **fields: float | None) -> Trial:
-    return Trial(base="a", head="b", floor=0.01, verdict=verdict, reason="why", **fields)  # type: ignore[arg-type]
-
-
+TRIAL = Trial(base="a", head="b", floor=0.01, verdict="inconclusive", reason="why")
 HIGHER = Measured(standing="higher", centre=math.log(1.2), low=math.log(1.1), high=math.inf, reason="why")
 EQUAL = Measured(standing="equal", centre=0.0, low=0.0, high=0.0, reason="why")
 
@@ -226,28 +185,29 @@ EQUAL = Measured(standing="equal", centre=0.0, low=0.0, high=0.0, reason="why")
 def test_a_verdict_is_where_the_position_stands(
     verdict: Verdict, ratio: float | None, found: Measured | Unusable
 ) -> None:
-    assert as_measured(trial(verdict, ratio=ratio, ci_low=ratio and 1.1, p=0.01)) == found
+    assert as_measured(replace(TRIAL, verdict=verdict, ratio=ratio, ci_low=ratio and 1.1)) == found
 
 
-def asked(*logs: float | None) -> tuple[Trial, Task]:
+@pytest.mark.parametrize(
+    ("logs", "is_placed"),
+    [
+        *[(logs, True) for logs in ((-0.1, 0.3), (1.3, 1.8), (2.2, 2.2), (-0.5, -0.5))],
+        *[(logs, False) for logs in ((0.1, 1.6), (0.8, 0.8), (0.1, 0.5), (0.1, None))],
+    ],
+)
+def test_two_generations_place_what_lies_plainly_by_an_end_else_it_is_judged_with_these_as_its_first(
+    logs: tuple[float, float], is_placed: bool
+) -> None:
     def sample(number: int) -> Generation:
-        return Generation(log_ratio=logs[number], base=1e6, head=5e6 + number, rounds=4, seconds=1.5)
+        return Generation(log_ratio=(*logs, 0.7)[number], base=1e6, head=5e6 + number, rounds=4, seconds=1.5)
 
-    return trial("inconclusive"), Task(name="a", sample=sample, rule=Rule(), budget_s=60)
-
-
-@pytest.mark.parametrize("logs", [(-0.1, 0.3), (1.3, 1.8), (2.2, 2.2), (-0.5, -0.5)])
-def test_two_generations_place_what_lies_plainly_by_an_end(logs: tuple[float, float]) -> None:
-    found = place_by_an_end(*asked(*logs), math.log(5))
-    assert isinstance(found, Trial)
+    found = place_by_an_end(TRIAL, Task(name="a", sample=sample, rule=Rule(), budget_s=60), math.log(5))
+    assert isinstance(found, Trial) is is_placed
+    if isinstance(found, Task):
+        assert [found.sample(number).log_ratio for number in range(3)] == [*logs, 0.7]
+        return
     assert (found.placed, found.is_open, found.generations, found.seconds) == (True, False, 2, 3.0)
     assert found.log_ratio == pytest.approx(sum(logs) / 2)
     assert (found.base_value, found.head_value, found.ci_low) == (1e6, 5e6 + 1, None)
-    assert as_measured(found).placed  # type: ignore[union-attr]
-
-
-@pytest.mark.parametrize("logs", [(0.1, 1.6), (0.8, 0.8), (0.1, 0.5), (0.1, None)])
-def test_what_does_not_is_judged_with_these_as_its_first_generations(logs: tuple[float, float | None]) -> None:
-    task = place_by_an_end(*asked(*logs, 0.7), math.log(5))
-    assert isinstance(task, Task)
-    assert [task.sample(number).log_ratio for number in range(3)] == [*logs, 0.7]
+    measured = as_measured(found)
+    assert isinstance(measured, Measured) and measured.placed
