@@ -188,12 +188,8 @@ def middle(before: int, after: int, passed_over: AbstractSet[int]) -> int | None
 
 
 def edge_of(whole: Measured, floor: float) -> float:
-    """Where the edge lies between the two ends of a stretch, as a share: half way in the logarithm.
-
-    Where the whole is known so roughly that it may be smaller than that, it is the least that it can be, so that what
-    lies within the edge is not the last position; but never less than the floor, below which nothing is told apart.
-    """
-    least = max(whole.low, -whole.high)
+    """Where the edge lies between the ends of a stretch, as a share: half way in the logarithm, at least the floor."""
+    least = max(whole.low, -whole.high)  # a whole that may be smaller than half puts the edge there
     edge = math.expm1(min(abs(whole.centre) / 2, max(least, 0.0)))
     return max(floor, float(f"{edge:.4g}"))  # as it is printed
 
@@ -230,11 +226,7 @@ class Cause:
 
 
 def minimal_causes(parts: int, effect_of: Callable[[frozenset[int]], Effect]) -> tuple[Cause, ...]:
-    """Sets of parts, each of which makes the difference on its own and holds no smaller one that does.
-
-    After a first set is found it is taken out, and what is left is tried again, for as long as it makes the difference
-    too: two parts that both do the same alone are two causes.
-    """
+    """Sets of parts, each of which makes the difference on its own and holds no smaller one that does."""
     known: dict[frozenset[int], Effect] = {}
 
     def effect(numbers: Sequence[int]) -> Effect:

@@ -52,13 +52,8 @@ _STANDINGS: Mapping[Verdict, Standing] = {
 
 
 def rule_of_measurements(number: int, floor: float) -> Rule:
-    """The rule of each of so many measurements.
-
-    They share the error that all may make together (Bonferroni), on the side that calls two equal ones changed, before
-    any confirmation, and on the side that calls two different ones equal. A plain change is found at the level of a
-    comparison: its confirmation makes that less than a share.
-    """
-    share = ERROR / number
+    """The rule of each of so many measurements: they share the error that all may make together (Bonferroni)."""
+    share = ERROR / number  # before any confirmation, which makes that of a plain change less than a share
     return replace(Rule(), floor=floor, alpha=share, plain_alpha=Rule().alpha, confidence=1 - 2 * share)
 
 
@@ -141,11 +136,7 @@ def try_pair(
     whole: float | None = None,
     earlier: Sequence[Trial] = (),
 ) -> Trial:
-    """Measure one position beside another, unless it is known already what comes of it.
-
-    Of a stretch whose two ends have this log ratio, `whole`, the position may be placed by one of them; None: it is
-    judged. Calls so long that a verdict needs more get more than the policy's budget, up to its cap.
-    """
+    """Measure one position beside another, unless it is known what comes of it; of a `whole`, it may be placed."""
     asked = Trial(base=base.name, head=head.name, floor=policy.rule.floor, verdict="inconclusive")
     pair = Pair(name=head.case.name, base=base.case, head=head.case)
     known = what_is_known(pair, base.side, head.side)

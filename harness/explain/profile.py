@@ -326,11 +326,7 @@ def shares_ns(spans: Sequence[Span]) -> list[float]:
 
 
 def per_call_ns(spans: Sequence[Span], calls: int) -> dict[str, float]:
-    """What a call spends in each thing, in the order in which these are done first.
-
-    Where all calls do the same things, it is the median over calls: the first call of a process finds its memory
-    unmapped, and another process may take the core for a while. Else it is the mean.
-    """
+    """What a call spends in each thing, in order: the median over calls that do the same things, else the mean."""
     ordered = sorted(spans, key=lambda span: (span.start_ns, -span.end_ns))
     shares = shares_ns(ordered)
     length, rest = divmod(len(ordered), calls)

@@ -120,23 +120,15 @@ def place_in(run: Path, wanted: Wanted) -> Place | Unusable:
 
 
 class BisectSession(ABC):
-    """A bisect, new or to go on with.
-
-    Attributes:
-        options: Those that it was begun with.
-        directory: Where all of it is kept.
-        floor: Relative change below which nothing counts as a step.
-        trials: What was asked so far, in this order, measured now or before, by what was asked.
-        planned: How many measurements share the error that all may make together.
-    """
+    """A bisect, new or to go on with."""
 
     def __init__(self, options: BisectOptions, suite: Suite, directory: BisectDirectory, progress: Progress) -> None:
-        self.options, self.directory, self.progress = options, directory, progress
+        self.options, self.directory, self.progress = options, directory, progress  # As it was begun
         self.metric = require_metric(options.metric)
         own_floor = suite.floors.get(self.metric.name, self.metric.floor)
         self.floor = own_floor if options.floor is None else options.floor
-        self.trials: dict[tuple[str, str, float], Trial] = {}
-        self.planned = JUDGED_OF_SEARCH
+        self.trials: dict[tuple[str, str, float], Trial] = {}  # By what was asked, in this order, now or before
+        self.planned = JUDGED_OF_SEARCH  # So many measurements share the error that all may make together
         self._is_spent = False
         self._spent_s = 0.0
         self._places: dict[str, Place | Unusable] = {}
@@ -232,10 +224,7 @@ class BisectSession(ABC):
             self._spent_s += time.monotonic() - started
 
     def told(self, base: str, head: str, floor: float) -> Trial | None:
-        """The measurement that tells of two positions; None: there is none.
-
-        A difference beyond a farther edge, by which a search sorted a position, is one beyond this floor too.
-        """
+        """The measurement that tells of two positions, if any: a difference beyond a farther edge is one here too."""
         both = [trial for trial in self.trials.values() if (trial.base, trial.head) == (base, head)]
         farther = (trial for trial in both if trial.floor > floor and trial.verdict in _DIFFERENT)
         return next((trial for trial in both if trial.floor == floor), next(farther, None))
@@ -254,11 +243,7 @@ class BisectSession(ABC):
     # --- why ---
 
     def explained(self, size: Trial) -> KeptSentence:
-        """What the compiler does differently from one position to another, once in the life of the bisect.
-
-        Nothing is said where the metric is no latency, where it cannot be explained, or where what was measured for
-        that does not show the change; a note says why.
-        """
+        """What the compiler does differently from one position to another, where an explanation shows the change."""
         base, head, step = self.place(size.base), self.place(size.head), f"{size.base}..{size.head}"
         kept = self.directory.sentence(step)
         if kept is not None:
@@ -355,10 +340,7 @@ class Judged:
 
 
 def judge_now(options: VerdictOptions, progress: Progress) -> Judged:
-    """Say whether a case is as good as a run's.
-
-    What is wrong with the suite or the compiler of this moment cannot tell; what is wrong with the question raises.
-    """
+    """Say whether a case is as good as a run's; what is wrong with the suite of this moment cannot tell."""
     metric = require_metric(options.metric)
     path = find_folder(options.against, options.results, kind="run")
     run = load_run(path, rounds=False)

@@ -39,10 +39,7 @@ from harness.toolchain import Toolchain, compiler_flags, release_named, releases
 
 
 def session_of(options: BisectOptions, command: Sequence[str], progress: Progress) -> BisectSession:
-    """The bisect that the options ask for, new or to go on with; nothing is compiled yet.
-
-    A folder for it is made once it is known that there is something to search, with releases that can be had.
-    """
+    """The bisect that the options ask for, new or to go on with; nothing is compiled yet."""
     if options.resume is not None:
         directory = BisectDirectory.resume(find_folder(options.resume, options.results, kind="bisect"))
         if_given = ("row_budget", "row_cap")
@@ -232,11 +229,7 @@ class PartSearch(BisectSession):
         self._toolchain = toolchain_named(options.toolchain, progress.note)
 
     def search(self) -> Bisection:
-        """Find the parts of a variant that make the difference to the base variant, alone or together.
-
-        After the smallest sets that make all of it are found, what is left is held against the base with these; so
-        parts that each add something are found one after the other.
-        """
+        """Find the smallest sets of parts that make all the difference, then those of what is left beside them."""
         left = [*range(1, len(self._parts) + 1)]
         self.planned = _MEASUREMENTS_MORE + _MEASUREMENTS_A_PART * len(left)
         self.progress.note(f"{plural(len(left), 'part')} of {self.options.case}: {'; '.join(self._words)}")

@@ -197,10 +197,7 @@ def cases_in(place: Path) -> list[str]:
 
 
 def compile_sides(named: Sequence[NamedCase], limits: Limits, progress: Progress) -> tuple[IrSide, ...]:
-    """Compile cases, or find their builds in the cache.
-
-    Cases of one suite have one text of each model, whatever release compiles it.
-    """
+    """Compile cases, or find their builds in the cache; cases of one suite have one text of each model."""
     found: dict[NamedCase, tuple[Case, Compiled]] = {}
     for place in dict.fromkeys(name.place for name in named):
         here = [name for name in dict.fromkeys(named) if name.place == place]
@@ -333,10 +330,7 @@ def inspect_case(named: NamedCase, options: IrOptions, progress: Progress) -> In
 
 
 def compare_cases(named: Sequence[NamedCase], options: IrOptions, progress: Progress) -> IrComparison:
-    """Compile two cases, or find them in the cache, and compare the IR of both.
-
-    Without `--phase`, phases that one of them does not have are left out, and those that cannot be read back.
-    """
+    """Compile two cases, or find them in the cache, and compare the IR of both at phases that both have."""
     check_phases(options.phases)
     sides = compile_sides(named, compile_limits(options.compile_timeout_s), progress)
     phases = list(options.phases)

@@ -154,24 +154,16 @@ class Raced:
 
 
 class TuneSession:
-    """A search from its first compile to its answer. Use it in its directory's context.
+    """A search from its first compile to its answer. Use it in its directory's context."""
 
-    Attributes:
-        case: Of what the search starts from; known once that is compiled.
-        stages: Seconds by what they were spent on.
-        moments: What was timed when.
-        start_ns: What one of the start's calls takes; 0.0 until that is known.
-        noise: The smallest change that this machine was found to see, as a share; 0: not known.
-    """
-
-    case: Case
+    case: Case  # Of what the search starts from, once that is compiled
 
     def __init__(self, options: TuneOptions, target: TuneTarget, directory: TuneDirectory, progress: Progress) -> None:
         self.options, self.target, self.directory, self.progress = options, target, directory, progress
-        self.stages: dict[str, float] = {}
+        self.stages: dict[str, float] = {}  # Seconds by what they were spent on
         self.moments: list[TimedCandidate] = []
         self.noise = noise_of(environment_here())
-        self.start_ns = 0.0
+        self.start_ns = 0.0  # What one of the start's calls takes, once that is known
         self._waited_s = 0.0
 
     # --- memory, and its clock ---
@@ -288,10 +280,7 @@ class TuneSession:
         log_ratio: float,
         least: int = 1,
     ) -> Raced:
-        """Race contenders until the rest are as good as each other, or the seconds are over.
-
-        The reference has this log ratio to the start.
-        """
+        """Race contenders beside one of a known log ratio to the start, until the rest are equal or time is over."""
         race = Race([*contenders], replace(RULE, least=least))
         lost: dict[str, str] = {}
         known: dict[str, Calibration] = {}

@@ -160,11 +160,7 @@ def tune_model(session: TuneSession) -> Tuning:
 
 
 def _isolated(session: TuneSession, found: ChangeSearch) -> Form:
-    """The form whose dispatches are tuned: the best one, changed so that tuning specs reach its convolutions.
-
-    Where its layout comes from flags, specs do not reach them. Then it is a form that is nearly as fast and whose
-    convolutions they do reach; where there is none, the best form as it is.
-    """
+    """The form whose dispatches are tuned: the best whose convolutions tuning specs can be made to reach, if one is."""
     for number, form in enumerate((found.best, *found.near), start=1):
         config = combine(form.config, [_ISOLATE])
         isolated = session.compile_one(f"isolated-{number}", config) if config is not None else None
@@ -177,20 +173,13 @@ def _isolated(session: TuneSession, found: ChangeSearch) -> Form:
 
 
 class AnswerSearch:
-    """From the best form and its dispatches' winners to a confirmed variant, or to none.
-
-    Attributes:
-        form: What was confirmed faster; None: nothing was.
-        spec: Of the form; "": it has none.
-        dispatches: Those that were looked at, by name, with what became of their winners.
-        confirmations: All of them, in order.
-    """
+    """From the best form and its dispatches' winners to a confirmed variant, or to none."""
 
     def __init__(self, session: TuneSession, start: Form, found: ChangeSearch, rule: Rule) -> None:
         self._session, self._start, self._found, self._rule = session, start, found, rule
-        self.form: Form | None = None
-        self.spec = ""
-        self.dispatches: dict[str, TunedDispatch] = {}
+        self.form: Form | None = None  # What was confirmed faster
+        self.spec = ""  # Of the form, where it has one
+        self.dispatches: dict[str, TunedDispatch] = {}  # Those that were looked at, by name
         self.confirmations: list[Trial] = []
 
     def search(self, form: Form, lowering: LoweringSearch) -> None:

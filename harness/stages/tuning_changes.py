@@ -9,7 +9,6 @@ knows all of this, proposes combinations of what is left, a few at a time, which
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import cast
 
 from harness.records.tuning import Standing, Tried, same_bytes
 from harness.stages.tune_session import START, Form, Raced, TuneSession, Untimed, digest
@@ -42,22 +41,15 @@ _LONGEST_NAME = 60
 
 
 class ChangeSearch:
-    """The search for the best form, and what it came to.
-
-    Attributes:
-        best: Of all forms; the start where nothing is better.
-        best_single: Of those with one change; None: none is better than the start.
-        singles: What became of each change alone, by name.
-        combinations: What became of several together, in the order in which they were tried.
-        untried_levels: Names of the compiler's own levels that there was no time for.
-    """
+    """The search for the best form, and what it came to."""
 
     def __init__(self, session: TuneSession, start: Form) -> None:
         self._session, self._start, self._budget_s = session, start, session.options.budget
-        self.best, self.best_single = start, cast("Form | None", None)
-        self.singles: dict[str, Tried] = {}
-        self.combinations: list[Tried] = []
-        self.untried_levels: list[str] = []
+        self.best = start
+        self.best_single: Form | None = None  # Of those with one change, where it is better than the start
+        self.singles: dict[str, Tried] = {}  # What became of each change alone, by name
+        self.combinations: list[Tried] = []  # What became of several together, in order
+        self.untried_levels: list[str] = []  # The compiler's own levels that there was no time for
         self._by_code: dict[str, Form] = {start.code: start}
         self._forms: dict[str, Form] = {}  # Of single changes, those that are worth racing
         start_s = 2e-9 * (start.module.build.compile_ns or 0)

@@ -58,23 +58,16 @@ class Winner:
 
 
 class LoweringSearch:
-    """The search for lowering configurations of one form, and what it came to.
-
-    Attributes:
-        dispatches: Those that were looked at, the longest first.
-        winners: By name of the dispatch.
-        covered: The share of the dispatches' time that these make up.
-        note: Why there is nothing, where there is nothing.
-        candidates: How many configurations were raced.
-    """
+    """The search for lowering configurations of one form, and what it came to."""
 
     def __init__(self, session: TuneSession, form: Form, until_s: float) -> None:
         self._session, self._form, self._until_s = session, form, until_s
         self._folder, self._module = session.directory.path / _FOLDER, form.module
         self._won: list[Configuration] = []
-        self.dispatches: list[TunedDispatch] = []
-        self.winners: dict[str, Winner] = {}
-        self.covered, self.note, self.candidates = 0.0, "", 0
+        self.dispatches: list[TunedDispatch] = []  # Those that were looked at, the longest first
+        self.winners: dict[str, Winner] = {}  # By name of the dispatch
+        self.covered, self.candidates = 0.0, 0  # The share of time of the dispatches; configurations that were raced
+        self.note = ""  # Why there is nothing, where there is nothing
 
     def search(self) -> None:
         """Tune dispatches, the longest first."""
@@ -156,13 +149,7 @@ class _Own:
 
 
 class _Rounds:
-    """Rounds of configurations of one dispatch, each round raced beside the best of those before.
-
-    Attributes:
-        best: Configuration so far; None: the compiler's own.
-        ratio: Its time divided by that of the compiler's own.
-        tried: All so far, by their text.
-    """
+    """Rounds of configurations of one dispatch, each round raced beside the best of those before."""
 
     def __init__(
         self, session: TuneSession, module: Module, dispatch: Dispatch, root: Root, key: str, folder: Path
@@ -170,9 +157,9 @@ class _Rounds:
         self._session, self._module, self._key, self._folder = session, module, key, folder
         self._dispatch, self._root, self._unit = dispatch, root, _vector_unit(dispatch)
         self._compilers, self._limits = RunOptions().compilers, session.limits
-        self.best: Configuration | None = None
-        self.ratio = 1.0
-        self.tried: dict[str, Tried] = {}
+        self.best: Configuration | None = None  # None: the compiler's own
+        self.ratio = 1.0  # The best one's time divided by that of the compiler's own
+        self.tried: dict[str, Tried] = {}  # By text
         own = session.once("dispatches", f"own/{key}", _Own, self._prepare)
         self._own_s, self._batch = own.seconds, own.batch
         self._names_by_code = {own.compiled.sha256: OWN}

@@ -60,9 +60,6 @@ def changes_for(
 
     They are the flag sets of the suite's variants, those that come with the harness, and the registered plugins that
     need no option, each as it is and with each of its switches the other way.
-
-    Raises:
-        UsageError: A pattern of `without` matches none.
     """
     rules = _Rules(start, device)
     known, found = {rules.identity(start)}, dict[str, Change]()
@@ -87,11 +84,7 @@ def changes_for(
 
 
 def groups(changes: Sequence[Change]) -> tuple[tuple[Change, ...], ...]:
-    """The changes as alternatives: those of one group exclude each other, so at most one of them can be chosen.
-
-    Each change is in the first group that it can be in. Changes of different groups may exclude each other too;
-    `combine` tells.
-    """
+    """The changes as alternatives: those of one group exclude each other, so at most one of them can be chosen."""
     found: list[list[Change]] = []
     for change in changes:
         fitting = (group for group in found if all(other.name in change.excludes for other in group))

@@ -77,18 +77,12 @@ class RaceStanding:
 
 
 class Race:
-    """Candidates that are measured side by side until the best is known.
-
-    Attributes:
-        names: All candidates; of two that are equally fast the earlier one leads.
-        alive: Those that have not left, in the same order.
-        generations: That were added.
-    """
+    """Candidates that are measured side by side until the best is known."""
 
     def __init__(self, names: Sequence[str], rule: RaceRule | None = None) -> None:
-        self.names = tuple(names)
+        self.names = tuple(names)  # Of two that are equally fast the earlier one leads
         self.rule = rule or RaceRule()
-        self.alive = self.names
+        self.alive = self.names  # Those that have not left, in the same order
         self.generations = 0
         self._samples: FloatArray = np.empty((0, len(self.names)))
         self._columns = {name: column for column, name in enumerate(self.names)}
@@ -172,10 +166,7 @@ class Race:
         return _scale(centred * np.array(factors)), freedom
 
     def _least_behind(self) -> dict[str, float]:
-        """How much slower than the leader each other is at least, in the logarithm; empty: there is no leader.
-
-        Minus infinity: the two have no generation in common.
-        """
+        """How much slower than the leader each other is at least, in the logarithm; empty: there is no leader."""
         leader = self.leader
         if leader is None or len(self.alive) == 1:
             return {}

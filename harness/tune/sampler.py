@@ -103,10 +103,7 @@ class Sampler:
         return len(chosen) > 1 and not known and not any(failed <= chosen for failed in self._failed)
 
     def _chances_to_fail(self) -> dict[Set, float]:
-        """Of each two changes together: none where they worked in a set, else little, or more where a set failed.
-
-        Some two of a set that failed are to blame, any that never worked together equally likely.
-        """
+        """Of each two changes together: none where they worked in a set, else little, or more where a set failed."""
         worked = {frozenset(two) for told in self._told for two in combinations(told, 2)}
         chances = dict.fromkeys(worked, 0.0)
         for failed in self._failed:

@@ -307,10 +307,7 @@ def _reductions(root: Root) -> list[int]:
 
 
 def _cost(root: Root, tile: Sizes, unit: VectorUnit) -> float:
-    """What an element of the output costs for one step of the reduction, with a register tile; in no unit.
-
-    A step's cost is that of the slower of loading and multiplying, which go on at the same time, one of each a cycle.
-    """
+    """What an element of the output costs for a step of the reduction: the slower of loading and multiplying."""
     lanes = _column_lanes(root, unit)
     vectors = -(-tile[root.innermost] // lanes)
     rows = {loop: size for loop, size in enumerate(tile) if loop != root.innermost and size > 1}
@@ -326,10 +323,7 @@ def _cost(root: Root, tile: Sizes, unit: VectorUnit) -> float:
 
 
 def _along_reduction(root: Root) -> bool:
-    """Whether the inputs are contiguous along a reduction, and none along the output's contiguous loop.
-
-    Only sizes tell, so an operation whose sizes are equal can be taken for the other kind.
-    """
+    """Whether the inputs are contiguous along a reduction, and none along the output's loop, as far as sizes tell."""
     if _windows(root):
         return False
     extents = {int(found[1]) for type_ in root.operands[:-1] if (found := re.search(r"(\d+)x[a-z]\w*>", type_))}
@@ -425,11 +419,7 @@ _SEQUENCE = """\
 
 
 def spec_of(entries: Sequence[tuple[Root, Configuration]]) -> str:
-    """The tuning spec that gives operations their configurations.
-
-    A spec sees nothing of an operation but itself. So where dispatches have the same root, with other operations around
-    it, the first entry counts for all of them.
-    """
+    """The tuning spec that gives operations their configurations; of equal operations the first entry counts."""
     first: dict[tuple[str, tuple[str, ...]], tuple[Root, Configuration]] = {}
     for root, configuration in entries:
         first.setdefault((root.matcher, root.operands), (root, configuration))
