@@ -35,6 +35,7 @@ _OURS = {
 }
 
 _NO_RESOURCES = re.compile(r"\n\{-#\s*#-\}\n")  # what is left of the weights
+_UNWRITTEN = re.compile(r"^Error while (?:creating|opening).+: (?P<why>.+)$", re.MULTILINE)
 # How LLVM's command line refuses the name of a pass, or of a phase, that this release does not have.
 _NO_SUCH = re.compile(
     r"for the --?(?:mlir-print-ir-after|compile-to) option: Cannot find option named '(?P<name>[^']+)'"
@@ -122,6 +123,9 @@ def _compile(flags: Sequence[str], phases: Sequence[str], toolchain: Toolchain, 
             where = f" after phase {reached[-1]!r}{where}"
         remedy = "take an earlier phase, or make the case compile"
         raise failure("iree-compile", finished, limits, where=where, remedy=remedy)
+    if unwritten := _UNWRITTEN.search(finished.stderr):
+        why = unwritten["why"]
+        raise CaseError("ir", f"the IR of a dispatch cannot be written ({why}); give the model's function a short name")
 
 
 def _dumped(phase: str, folder: Path) -> Path | None:

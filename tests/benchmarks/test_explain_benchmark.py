@@ -7,30 +7,14 @@ from pathlib import Path
 import pytest
 
 from benchmarks.explain import __main__ as command
-from benchmarks.explain.pairs import Pair, all_pairs
-from benchmarks.explain.recording import Recorded, read
-from benchmarks.explain.scores import score
-from harness.records.explanation import Explanation
+from benchmarks.explain.pairs import all_pairs
+from benchmarks.explain.recording import read
 from harness.report import render
 from tests.report.explanations import make_explanation, make_part
 
 PAIRS = all_pairs(releases=True)
 LOOP, OTHER = "0_elementwise_24_f32", "1_matmul_64x64x64_f32"
 SLOWER = PAIRS["loop-24-slower-1.5"]
-
-
-def recorded(pair: Pair, explanation: Explanation) -> Recorded:
-    """As after half a minute, on a machine that has little else to do."""
-    return Recorded(pair=pair.name, seconds=30.0, load=0.5, explanation=explanation)
-
-
-def test_a_right_explanation_is_scored_by_its_share_and_its_ratio() -> None:
-    parts = make_part(LOOP, 2.0, 3.06, "regressed"), make_part(OTHER, 4.0, 4.0)
-    found = score(SLOWER, recorded(SLOWER, make_explanation(*parts)))
-    assert (found.is_first, found.is_called, found.accused, found.unchanged) == (True, True, (), 1)
-    assert found.ratio_error == pytest.approx(0.02)
-    assert found.share == pytest.approx(1.06 / 0.06)  # outside of dispatches a call takes 1 ms less
-    assert found.sums == pytest.approx((7 / 9, 7.56 / 9.06))
 
 
 def test_a_recording_is_its_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

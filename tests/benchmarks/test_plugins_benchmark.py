@@ -3,12 +3,10 @@
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from benchmarks.plugins import __main__ as command
-from benchmarks.plugins import engines
 from benchmarks.plugins.recorded import (
     Group,
     Header,
@@ -21,7 +19,6 @@ from benchmarks.plugins.recorded import (
 from benchmarks.plugins.tables import render, write_tables
 from harness.models import residual_dense_block
 from harness.suite.load import load_suite
-from tests.models.formulas import blocks, constants_of
 
 ROOT = Path(__file__).parents[2]
 STOCK, TUNED = iree_program("block", "stock"), iree_program("block", "tuned")
@@ -58,12 +55,8 @@ def recording() -> Recording:
     return Recording(header=HEADER, rounds=measured(first, second))
 
 
-def test_the_table(recording: Recording, snapshot: SnapshotAssertion) -> None:
-    assert render(recording) == snapshot
-
-
-def test_replaying_writes_between_the_marks_and_nowhere_else(
-    recording: Recording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_replaying_writes_the_table_between_the_marks_and_nowhere_else(
+    recording: Recording, snapshot: SnapshotAssertion, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file, document = tmp_path / "recording.jsonl", tmp_path / "document.md"
     file.write_text(line(recording.header) + "".join(map(line, recording.rounds)))
@@ -74,8 +67,8 @@ def test_replaying_writes_between_the_marks_and_nowhere_else(
     for _ in range(2):
         command.main()
         text = document.read_text()
-        table = render(recording)
-        assert text == f"before\n<!-- convolution -->\n\n{table}\n\n<!-- /convolution -->\nafter\n"
+        assert text == f"before\n<!-- convolution -->\n\n{render(recording)}\n\n<!-- /convolution -->\nafter\n"
+    assert render(recording) == snapshot
     document.write_text("no marks")
     with pytest.raises(RuntimeError, match="has no lines <!-- convolution -->"):
         write_tables(document, recording)
@@ -93,15 +86,3 @@ def test_the_steps_are_variants_of_the_suite() -> None:
     ours = next(one for one in steps.models if one.name == "rdb")
     parameters = residual_dense_block.BUILDER.parameters
     assert parameters(**ours.params) == parameters(**rdb.params)
-
-
-def test_onnx_runtime_computes_what_the_builder_wrote() -> None:
-    pytest.importorskip("onnxruntime")
-    params = residual_dense_block.Parameters(height=4, width=5, channels=8, growth=4, blocks=2)
-    x = np.random.default_rng(1).standard_normal((1, 8, 4, 5), dtype=np.float32)
-    program = next(engines.programs("esrgan", vars(params), x))
-    assert program.name == engines.ONNX_RUNTIME
-    assert program.result is not None
-    program.run()
-    expected = blocks(x, constants_of(str(residual_dense_block.build(params).text)), vars(params))
-    np.testing.assert_allclose(program.result(), expected, rtol=1e-4, atol=1e-5)

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.tune.defaults import defaults
 from benchmarks.tune.measuring import ROOT
-from benchmarks.tune.outcomes import Contender, Outcome, measured
+from benchmarks.tune.outcomes import Outcome, measured
 from benchmarks.tune.searches import SEARCHES, Search
 from benchmarks.tune.tables import render
 from harness.records.run import Run
@@ -41,22 +41,6 @@ def outcome(search: Search, tuning: Tuning | None, ms: dict[str, float], **facts
     head = tuning.variant or tuning.start if tuning else ""
     contenders, failure = measured(run_beside(ms, **facts), head)
     return Outcome(search=search, tuning=tuning, head=head, baseline="stock", contenders=contenders, failure=failure)
-
-
-def by_name(contenders: tuple[Contender, ...]) -> dict[str, Contender]:
-    return {each.name: each for each in contenders}
-
-
-def test_the_result_is_held_against_all_that_was_measured_with_it() -> None:
-    run = run_beside({"stock": 8.0, "by-hand": 3.0, TUNED: 2.0, "onnxruntime": 2.5}, also="by-hand")
-    contenders, failure = measured(run, TUNED)
-    ratios = {name: each.ratio and round(each.ratio.ratio, 2) for name, each in by_name(contenders).items()}
-    # What has the bytes of another is measured with it.
-    assert ratios == {"stock": 0.25, "by-hand": 0.67, "also": 0.67, TUNED: None, "onnxruntime": 0.8} and not failure
-    found = Outcome(search=NETWORK, tuning=make_tuning(), head=TUNED, baseline="stock", contenders=contenders)
-    assert found.best_by_hand is not None and found.best_by_hand.name in ("by-hand", "also")
-    assert found.best_peer is not None and found.best_peer.name == "onnxruntime"
-    assert found.of_stock == pytest.approx(0.25, rel=0.01)
 
 
 def test_the_tables_have_the_goals_and_a_line_for_each_model() -> None:

@@ -7,10 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.verdicts import facts
-from benchmarks.verdicts.estimators import ESTIMATORS
-from benchmarks.verdicts.others import OTHERS
-from benchmarks.verdicts.preempted import CHOICES
-from benchmarks.verdicts.tables import BEGIN, END, Recording, recorded, render
+from benchmarks.verdicts.tables import BEGIN, END, Recording, render
 from benchmarks.verdicts.trials import ROW_CAP_S, Streams
 from harness.compare.samplers import GENERATION_S
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
@@ -59,15 +56,6 @@ def rows_of(text: str, heading: str) -> dict[str, list[str]]:
     return {row[0]: row[1:] for row in reversed(cells)}
 
 
-def test_where_and_how_much_was_recorded(text: str, streams: Streams) -> None:
-    assert "on Processor X, 4 cores (virtual machine, System Y, kernel 1), with IREE 3.13.0 (abc): 480 gen" in text
-    assert rows_of(text, "What was recorded")["loop +3 %"][:4] == ["loop of small matmuls", "1", "60", "42"]
-    assert re.search(r"\nElsewhere: Recorded .* on Processor X, 16 cores ", text)
-    assert "on a machine that was not noted" in recorded(Recording(streams=streams, facts=None))
-    assert {rule.name for rule in OTHERS} < set(rows_of(text, "Other tools' rules on the same turns"))
-    assert set(ESTIMATORS) < set(rows_of(text, "Which statistic of a generation"))
-
-
 def test_equal_modules_are_not_flagged_and_slowed_ones_are_found(text: str) -> None:
     alarms = rows_of(text, "False alarms: a module against itself")
     assert alarms["matmul A/A"][:3] == ["11", "0", "0"]
@@ -82,13 +70,6 @@ def test_equal_modules_are_not_flagged_and_slowed_ones_are_found(text: str) -> N
     ((_, *equal),) = [cells for name, cells in goals.items() if name.startswith("equal modules")]
     assert [bool(re.match(r"0 of \d+ \(0.00 % to \d", cell)) for cell in equal] == [True, True]
     assert goals["2-fold on 3 s calls, default settings"][2] == "not recorded", "elsewhere"
-
-
-def test_rounds_from_which_much_was_taken_may_count_for_less(text: str) -> None:
-    (row,) = [cells for name, cells in rows_of(text, "Devices with threads").items() if name.startswith("threads")]
-    assert row[0] == "39 %"
-    assert len(row) == 1 + len(CHOICES)
-    assert "- threads A/A beside two hogs a core: the narrowest is that of `" in text
 
 
 def test_the_document_has_its_marks_and_the_constants_of_the_code() -> None:

@@ -6,22 +6,10 @@ from benchmarks.verdicts.recorded_runs import count
 from benchmarks.verdicts.trials import (
     as_sampled,
     overlapping_starts,
-    play,
     play_disjoint,
     play_overlapping,
-    seconds_of,
-    slowed,
 )
 from tests.benchmarks_verdicts.conftest import Script
-
-
-def test_a_trial_takes_consecutive_generations_and_their_seconds(script: Script) -> None:
-    generations = as_sampled(script(generations=40, change=0.05))
-    outcome = play(generations, budget_s=15, start=7)
-    assert outcome.decision == "regressed"
-    assert outcome.generations == generations[7 : 7 + len(outcome.generations)]
-    assert outcome.confirming == 8
-    assert seconds_of(outcome) == 16 * 0.5
 
 
 def test_disjoint_trials_share_no_generation_and_use_all(script: Script) -> None:
@@ -46,15 +34,6 @@ def test_overlapping_trials_start_only_where_the_longest_fits(script: Script) ->
     assert trials.found(within_s=7.9) == 0
     assert trials.disjoint == 84 / 16 < trials.size
     assert trials.estimate == pytest.approx(0.05, abs=0.002)
-
-
-def test_a_moved_stream_is_one_that_was_slower(script: Script) -> None:
-    equal = as_sampled(script(generations=5))
-    slower = as_sampled(script(generations=5, change=0.02))
-    for moved, real in zip(slowed(equal, 0.02), slower, strict=True):
-        assert moved.log_ratio == pytest.approx(real.log_ratio, abs=1e-6)
-        assert moved.head == pytest.approx(real.head, rel=1e-6)
-        assert moved.base == real.base
 
 
 def test_runs_judged_together_have_fewer_false_alarms_than_rows_judged_alone() -> None:

@@ -1,7 +1,5 @@
 """`[ir]` of a suite, `harness ir` and `harness ablate`, with the real compiler: in runs, reports and cache."""
 
-import csv
-import io
 import json
 from pathlib import Path
 
@@ -37,31 +35,6 @@ def test_a_run_keeps_the_counts_of_every_case_or_says_why_it_has_none(counted: H
     assert LONG in timed(load_run(counted.folder / BASE)), "it is measured all the same"
 
 
-def test_every_report_has_them(counted: Harness) -> None:
-    terminal = (counted.folder / "stdout.txt").read_text()
-    _, table = terminal.split("Operations, by phase of the compiler\n")
-    lines = [line.split() for line in table.splitlines()]
-    assert lines[3:5] == [["stock", "1", "0", "1", "1", "0"], ["marked", "-", "-", "1", "1", "0"]]
-    assert "its ops were not counted: the IR of a dispatch cannot be written" in " ".join(terminal.split())
-    assert "| marked | - | - | 1 | 1 | 0 |" in counted("report", BASE, "--format", "markdown").stdout
-    rows = {row["case"]: row["ir"] for row in document(counted("report", BASE, "--format", "json"))["rows"]}
-    assert rows == {STOCK: COUNTS, MARKED: EVERYWHERE, LONG: {}}
-    lines_of = csv.DictReader(io.StringIO(counted("report", BASE, "--format", "csv").stdout))
-    assert {line["case"]: line["ir input/arith.addf"] for line in lines_of} == {STOCK: "1", MARKED: "", LONG: ""}
-
-
-# --- `harness ir` ---
-
-
-def test_a_table_of_one_case_has_operations_by_phase(counted: Harness) -> None:
-    ops = ("--ops", "linalg.*", "--ops", "arith.*", "--ops", "executables:arith.*")
-    ended = counted("ir", "counted.toml", STOCK, "--phase", "flow", "--phase", "input", *ops)
-    assert ended.returncode == 0, ended.stderr
-    lines = [line.split() for line in ended.stdout.splitlines()]
-    assert lines[:2] == [[STOCK], ["operation", "input", "flow"]]
-    assert lines[3:5] == [["arith.addf", "1", "1"], ["executables:arith.addf", "-", "1"]]
-
-
 def test_the_ir_itself_can_be_compiled_on(counted: Harness) -> None:
     asked = ("--phase", "flow", "--format", "mlir", "--out", "flow.mlir")
     ended = counted("ir", "counted.toml", STOCK, *asked)
@@ -92,9 +65,6 @@ def test_a_case_of_a_run_beside_one_of_the_suite_under_a_release(counted: Harnes
     assert text.startswith(f"--- {STOCK}\n+++ {MARKED}\n@@ ")
     table = counted("ir", *[f"{BASE}:{STOCK}"] * 2, "--format", "markdown")
     assert "the code of the one executable is the same; what is outside executables is the same." in table.stdout
-
-
-# --- ablate ---
 
 
 def test_each_option_of_a_plugin(counted: Harness) -> None:

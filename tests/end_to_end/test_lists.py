@@ -62,17 +62,6 @@ def test_every_suite_of_a_list_is_run_and_the_weightiest_status_counts(night: Ha
     assert check.also_against.startswith("ONNX"), "an ONNX file says what is right, and its inputs"
 
 
-def test_the_cases_of_all_suites_are_listed(night: Harness) -> None:
-    ended = night("list", "night.toml")
-    assert ended.returncode == 2
-    assert "net/stock@cpu" in ended.stdout
-    assert "tiny/inert@cpu" in ended.stdout
-    assert ended.stderr == "gone.toml: there is no such file; check the path\n"
-
-
-# --- suites/known-issues.toml: wrong numbers are found before anything is said of their speed ---
-
-
 @pytest.fixture
 def defects() -> None:
     """The defects are those of some releases."""

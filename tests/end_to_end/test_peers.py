@@ -96,16 +96,12 @@ def test_the_report_shows_ratios_to_the_baseline_and_to_the_best_peer(measured: 
     ],
 )
 def test_a_peer_that_goes_wrong_fails_its_own_case(unlucky: tuple[Run, Ended], fate: str, sentence: str) -> None:
-    run, _ = unlucky
+    run, ended = unlucky
     case = f"product/{fate}@cpu"
     records: list[Build | Check | Lost] = [*run.builds, *run.checks, *run.lost]
     failures = [record.failure for record in records if record.case == case]
     (message,) = [failure.message for failure in failures if failure is not None]
     assert sentence in message
-
-
-def test_the_rest_goes_on(unlucky: tuple[Run, Ended]) -> None:
-    run, ended = unlucky
-    assert ended.returncode == 3
+    assert ended.returncode == 3, "and the rest goes on"
     assert timed(run) - {"product/dies-late@cpu"} == {STOCK, "product/numpy-product@cpu"}
     assert {measured.generation for measured in run.rounds} == {0, 1}

@@ -17,7 +17,6 @@ from tests.end_to_end.command import Harness
 # The first test of the first session downloads 200 MB.
 pytestmark = pytest.mark.timeout(1800)
 OLDER = "3.12.0"
-_NO_INDEX = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", "PIP_CONFIG_FILE": os.devnull, "UV_OFFLINE": "1"}
 
 
 @pytest.fixture(scope="session")
@@ -36,7 +35,7 @@ def older(real_toolchain: Toolchain, request: pytest.FixtureRequest) -> Toolchai
         with mock.patch.dict(os.environ, PIP_NO_COMPILE="0"):  # means that it does not
             (toolchain,) = get_toolchains((OLDER,), root=root)
     except ToolchainError as error:
-        if "cannot be reached" in str(error) or "no package index" in str(error):
+        if "cannot be reached" in str(error) or "cannot be installed" in str(error):
             pytest.skip(f"IREE {OLDER} cannot be downloaded here: {error}")
         raise
     return toolchain
@@ -65,13 +64,6 @@ def test_two_releases_side_by_side(harness: Harness, two: tuple[str, ...], real_
     for key in (("stock", OLDER), ("channels-last", new), ("channels-last", OLDER)):
         assert float(rows[key]["ratio"]) > 0
         assert rows[key]["ratio_generations"] == "3"
-
-
-def test_what_is_installed_needs_no_network(harness: Harness, older: Toolchain) -> None:
-    ended = harness("list", "small.toml", "--toolchain", OLDER, "--format", "json", **_NO_INDEX)
-    assert ended.returncode == 0, ended.stderr
-    assert ended.stderr == ""
-    assert {case["toolchain"] for case in json.loads(ended.stdout)["cases"]} == {OLDER}
 
 
 def test_a_bisect_compiles_each_release_once_and_counts(
