@@ -7,12 +7,10 @@ https://docs.github.com/rest/using-the-rest-api/best-practices-for-using-the-res
 
 import itertools
 import json
-import math
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -29,16 +27,12 @@ _REDIRECTS = (301, 302, 307, 308)
 _FAILURES = (408, 500, 502, 503, 504)  # after which the same request may succeed
 _SECONDARY_LIMIT_S = 60.0
 _LONGEST_PAUSE_S = 60.0
-# A header that asks for a longer wait is taken for none; --patience takes no more either.
-_LONGEST_LIMIT_S = 1_000_000
 _LONGEST_MESSAGE = 300
 _ADVICE = {
     401: "the token is wrong or has expired; set GITHUB_TOKEN to one that holds",
     403: "it does not let this token {what}; give the workflow's job `permissions: {needs}`, or take another token",
     404: "it cannot {what}: there is no such thing, or the token may not see it; check --repo, the number and that the "
     "job has `permissions: {needs}`",
-    410: "it cannot {what}: that is gone or switched off; switch it on in the repository's settings",
-    422: "it cannot {what} as it was sent; check the arguments against what it says",
 }
 _OTHER_ADVICE = "so it did not {what}; check --api-url and GitHub's status page"
 # The API version is GitHub's, see docs.github.com/rest/about-the-rest-api/api-versions.
@@ -114,29 +108,17 @@ def _message(answer: requests.Response) -> str:
 
 
 def _limit_s(answer: requests.Response, unix_s: float, attempt: int) -> float | None:
-    """Seconds until a rate limit allows the request again; None where it is refused for another reason.
-
-    They are those of the headers, else a minute or more.
-    """
+    """Seconds until a rate limit allows the request again; None where it is refused for another reason."""
+    after, reset = (answer.headers.get(name, "")[:12] for name in ("retry-after", "x-ratelimit-reset"))
     is_used_up = answer.headers.get("x-ratelimit-remaining") == "0"
-    is_limited = is_used_up or "retry-after" in answer.headers or "rate limit" in _message(answer).lower()
+    is_limited = is_used_up or after or "rate limit" in _message(answer).lower()
     if not (answer.status_code == 429 or (answer.status_code == 403 and is_limited)):
         return None
-    wait_s = _number(answer.headers.get("retry-after"))
-    if math.isnan(wait_s) and is_used_up:
-        reset_s = _number(answer.headers.get("x-ratelimit-reset"))
-        wait_s = max(reset_s - unix_s + 1, 0)  # clocks differ by a little
-    if not 0 <= wait_s < _LONGEST_LIMIT_S:
-        return float(_SECONDARY_LIMIT_S * 2 ** min(attempt, 10))
-    return max(wait_s, 1.0)
-
-
-def _number(text: str | None) -> float:
-    """A header's number; NaN where it is none."""
-    try:
-        return float(text) if text is not None else math.nan
-    except ValueError:
-        return math.nan
+    if after.isdecimal():
+        return max(float(after), 1.0)
+    if is_used_up and reset.isdecimal():
+        return max(float(reset) - unix_s + 1, 1.0)  # clocks differ by a little
+    return float(_SECONDARY_LIMIT_S * 2 ** min(attempt, 10))
 
 
 class Client:
@@ -194,25 +176,15 @@ class Client:
             try:
                 answer = self._through_redirects(method, path, params, document)
                 failure = f"answered {answer.status_code}"
-            except requests.exceptions.SSLError:
-                raise self._error(
-                    "its certificate is not trusted here; check the address, or name the authority's file in "
-                    "REQUESTS_CA_BUNDLE"
-                ) from None
-            except requests.Timeout:  # here and below it is not known whether it was carried out
-                failure = "did not answer in time"
-            except requests.exceptions.ChunkedEncodingError:
-                failure = "broke off its answer"
-            except (requests.RequestException, OSError):
-                failure = "could not be reached, or ended the connection"
+            except (requests.RequestException, OSError):  # it is not known whether it was carried out
+                failure = "could not be reached, or gave no whole answer in time"
             if answer is not None and 200 <= answer.status_code < 300:
                 return answer
             limit_s = None if answer is None else _limit_s(answer, time.time(), attempt)
             if limit_s is not None:
-                end = f"{datetime.fromtimestamp(time.time() + limit_s, tz=timezone.utc):%H:%M}"
                 too_long = self._error(
-                    f"limits how often it may be asked{{detail}} until {end} UTC, for {limit_s:.0f} s, longer than is "
-                    f"waited; post again then, or give --patience {self._waited_s + limit_s:.0f}",
+                    f"limits how often it may be asked{{detail}} for {limit_s:.0f} s, longer than is waited; post "
+                    f"again then, or give --patience {self._waited_s + limit_s:.0f}",
                     answer,
                 )
                 self._wait(limit_s, f"{self.host} limits how often it may be asked", too_long)

@@ -63,12 +63,6 @@ class OwnComments:
         if not existing:
             return self._create(body, title)
         newest = existing[-1]
-        if len(existing) > 1:
-            older = ", ".join(comment.url for comment in existing[:-1])
-            self._client.say(
-                f"{self._what} has {len(existing)} comments of this suite; the newest is kept up to date, delete "
-                f"{older}"
-            )
         if _normalized(newest.body) == _normalized(body):
             return f"{newest.url} says this already; nothing is sent"
         purpose = self._purpose("change its comment on")

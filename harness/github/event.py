@@ -19,7 +19,6 @@ from harness.text import one_line
 _EVENT_BYTES = 32 * 2**20
 _NEEDS = "pull-requests: write"
 _COMMIT = re.compile(r"[0-9a-f]{40}")
-_DIGITS = re.compile(r"[0-9a-f]{7,40}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,15 +30,6 @@ class Event:
     branch: str  # The head's
     sha: str  # The head commit that was measured
     run_url: str  # The workflow run that measured; "" where the event is the pull request's own
-
-
-@dataclass(frozen=True, kw_only=True)
-class PullRequest:
-    """An open pull request."""
-
-    number: int
-    sha: str  # Its head commit
-    base_sha: str  # The commit at the tip of its base branch, as GitHub has it; "" where it names none
 
 
 def read_event(file: Path, repository: str) -> Event:
@@ -89,7 +79,7 @@ def _event(payload: Any, file: Path, repository: str) -> Event:
     )
 
 
-def pull_request_of(event: Event, client: Client, repository: str) -> PullRequest | str:
+def pull_request_of(event: Event, client: Client, repository: str) -> int | str:
     """The open pull request whose head is what was measured, or a sentence that says why nothing is posted."""
     digits = event.sha[:12]
     is_open = [pull for pull in _candidates(event, client, repository) if pull.get("state") == "open"]
@@ -98,13 +88,7 @@ def pull_request_of(event: Event, client: Client, repository: str) -> PullReques
         names = ", ".join(f"#{pull['number']}" for pull in current)
         raise GitHubError(f"{repository}: {names} have the same head {digits}; say with --pr which is meant")
     if current:
-        base = current[0].get("base")
-        base_sha = str(base.get("sha", "")) if isinstance(base, dict) else ""
-        return PullRequest(
-            number=int(current[0]["number"]),
-            sha=event.sha,
-            base_sha=base_sha if _COMMIT.fullmatch(base_sha) else "",
-        )
+        return int(current[0]["number"])
     if is_open:
         return f"#{is_open[0]['number']} has moved on since {digits} was measured; nothing is posted"
     return f"no open pull request of {repository} has the head {digits}; nothing is posted"
@@ -121,22 +105,3 @@ def _candidates(event: Event, client: Client, repository: str) -> list[dict[str,
         query = {"state": "open", "head": f"{event.owner}:{event.branch}"}
         items += client.pages(path, Purpose(what="list its pull requests", needs=_NEEDS), query)
     return [item for item in items if isinstance(item, dict)]
-
-
-def base_commit_of(pull: PullRequest, digits: str, client: Client, repository: str) -> str:
-    """The commit that a comparison of this pull request says it was made with; "" where GitHub knows it otherwise.
-
-    It is the tip of the base branch or where the head's branch left that; an artifact that names another is not
-    believed.
-    """
-    if not _DIGITS.fullmatch(digits) or not pull.base_sha:
-        return ""
-    if pull.base_sha.startswith(digits):
-        return pull.base_sha
-    purpose = Purpose(what="compare its head with its base", needs="contents: read")
-    path = f"repos/{repository}/compare/{pull.base_sha}...{pull.sha}"
-    try:
-        merge_base = str(client.get(path, purpose, {"per_page": "1"})["merge_base_commit"]["sha"])
-    except (GitHubError, KeyError, TypeError):  # a link less
-        return ""
-    return merge_base if _COMMIT.fullmatch(merge_base) and merge_base.startswith(digits) else ""

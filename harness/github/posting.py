@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -19,15 +19,13 @@ from harness.errors import GitHubError, RunError, UsageError
 from harness.github.api import Client, Purpose
 from harness.github.commands import comparison_with_own_commands, report_with_own_commands
 from harness.github.comments import Comment, OwnComments, marker_of, own_login
-from harness.github.event import Event, base_commit_of, pull_request_of
+from harness.github.event import Event, pull_request_of
 from harness.plots.pictures import files_of_comment, published
 from harness.records.comparison import Comparison
-from harness.report.comparison import headline
 from harness.report.github import render_comment
-from harness.report.markdown import COMMENT, COMMENT_LIMIT, to_markdown
-from harness.report.page import Link, Page, Paragraph, Picture
+from harness.report.page import Picture
 from harness.report.pages import Links
-from harness.report.run_report import Report, build_report, verdict
+from harness.report.run_report import Report, build_report
 from harness.store.files import read_document
 from harness.store.kinds import COMPARISON
 from harness.store.run_directory import load_run
@@ -82,14 +80,6 @@ def _report(folder: Path) -> Report:
         return build_report(run)
     except RecursionError:
         raise RunError(f"{folder}: is damaged; take the run from a backup") from None
-
-
-def short_comment(figures: Figures, links: Links) -> str:
-    """For a GitHub that takes no comment as long as the usual one: marker, headline, and where the rest is."""
-    words = headline(figures) if isinstance(figures, Comparison) else verdict(figures)
-    where = (Link("The whole report", links.run_url), " is with the run that measured it.")
-    page = Page(verdict=words, parts=(Paragraph(where),) if links.run_url else ())
-    return f"{marker_of(render_comment(figures, links=links))[:COMMENT_LIMIT]}\n\n{to_markdown(page, COMMENT)}"
 
 
 # --- Pictures on a branch of their own, through GitHub's Git data API: a comment cannot carry files ---
@@ -222,17 +212,12 @@ class Destination:
 
 def post(figures: Figures, destination: Destination, client: Client) -> str:
     """Find, update or create the comment."""
-    links, repository, target = destination.links, destination.repository, destination.target
-    if isinstance(target, Event):
-        pull = pull_request_of(target, client, repository)
-        if isinstance(pull, str):
-            return pull
-        number = pull.number
-        told = figures.base.commit if isinstance(figures, Comparison) else ""
-        if base := base_commit_of(pull, told, client, repository):
-            links = replace(links, base_commit_url=f"{destination.server}/{repository}/commit/{base}")
-    else:
-        number = target
+    links, repository, number = destination.links, destination.repository, destination.target
+    if isinstance(number, Event):
+        found = pull_request_of(number, client, repository)
+        if isinstance(found, str):
+            return found
+        number = found
     comments = OwnComments(client, repository, destination.author or own_login(client), number)
     existing = comments.with_marker(marker_of(render_comment(figures, links=links)))
 
@@ -245,14 +230,7 @@ def post(figures: Figures, destination: Destination, client: Client) -> str:
             return None
 
     body = render_comment(figures, pictures=destination.pictures(figures, number, commit_of), links=links)
-    if len(body) <= COMMENT_LIMIT:
-        try:
-            return comments.put(body, existing)
-        except GitHubError as error:
-            if error.status != 422 or "too long" not in str(error).lower():
-                raise
-    client.say("the comment is too long for GitHub; a short form is posted")
-    return comments.put(short_comment(figures, links), existing)
+    return comments.put(body, existing)
 
 
 def rehearse(figures: Figures, destination: Destination, say: Callable[[str], None]) -> str:

@@ -364,8 +364,7 @@ def page(comparison: Comparison, view: View) -> Page:
     base_name, head_name = side_names(comparison.base, comparison.head)
     head = ("commit ", head_commit) if head_commit else (head_name,)
     by_release = not head_commit and head_name.startswith("IREE ")
-    base = commit_name(view.links.base_commit_url) or base_name
-    subject = (*head, " (vs. base ", base, f"): {sides_line(comparison, releases=not by_release)}")
+    subject = (*head, " (vs. base ", base_name, f"): {sides_line(comparison, releases=not by_release)}")
     everything = f"every row and setting, is printed{' where it was measured' if comparison.id else ''}"
     steps = next_steps(comparison)
     rows, lost = real_rows(comparison), Rows(comparison.rows).of(*LOST)

@@ -27,8 +27,7 @@ class Links:
     run_url: str = ""  # Of the workflow run that measured
     artifact_url: str = ""  # Of the artifact with the full report
     dashboard_url: str = ""  # Of the dashboard of the whole history
-    base_commit_url: str = ""  # Of the commit that was compared with; its last part is the commit, as GitHub has it
-    head_commit_url: str = ""  # Of the commit that was measured
+    head_commit_url: str = ""  # Of the commit that was measured; its last part is the commit
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,12 +1,7 @@
 """A small GitHub on this machine: comments, pull requests, issues and git objects behind a real HTTP server.
 
-A test scripts faults, each for the next request that matches it:
-
-    answer   this status, these headers, this text instead of what was asked for
-    reset    end the connection without an answer
-    lost     do what was asked for, then end the connection
-    hang     say nothing until the client has gone
-    first    do something else before the request is carried out, as another job would
+A test scripts faults, each for the next request that matches it: this `answer` instead of what was asked for, the
+connection's `reset`, the same once it was done (`lost`), a server that does not speak (`hang`), something else `first`.
 """
 
 import contextlib
@@ -62,7 +57,6 @@ class FakeGitHub:
         self.url = url
         self.login: str | None = None  # of a person's token; a workflow's may not ask
         self.page_size = 100
-        self.merge_base = "0" * 40
         self.comments: list[dict[str, Any]] = []
         self.issues: list[dict[str, Any]] = []
         self.pulls: list[dict[str, Any]] = []
@@ -88,21 +82,19 @@ class FakeGitHub:
         """Add a comment to pull request 7."""
         return self._added(self.comments, body, login)
 
-    def pull(
-        self, number: int, sha: str, *, owner: str = "o", branch: str = "topic", state: str = "open", base: str = ""
-    ) -> None:
+    def pull(self, number: int, sha: str, *, owner: str = "o", branch: str = "topic", state: str = "open") -> None:
         """Add a pull request."""
         head = {"sha": sha, "ref": branch, "label": f"{owner}:{branch}"}
-        self.pulls.append({"number": number, "state": state, "head": head, "base": {"sha": base}})
+        self.pulls.append({"number": number, "state": state, "head": head})
 
     @property
     def bodies(self) -> list[Any]:
-        """The texts of the comments."""
+        """Of the comments."""
         return [comment.get("body") for comment in self.comments]
 
     @property
     def methods(self) -> list[str]:
-        """The method of each request, in order."""
+        """Of the requests, in order."""
         return [request.method for request in self.requests]
 
     def files(self, branch: str) -> dict[str, str]:
@@ -139,8 +131,6 @@ class FakeGitHub:
         if rest == "pulls":
             label = request.query["head"]
             return self._page(request, [pull for pull in self.pulls if pull["head"]["label"] == label])
-        if re.fullmatch(r"compare/\w+\.\.\.\w+", rest):
-            return 200, {"merge_base_commit": {"sha": self.merge_base}}, {}
         if match := re.fullmatch(r"pulls/(\d+)", rest):
             pull = next((pull for pull in self.pulls if pull["number"] == int(match[1])), None)
             return (200, pull, {}) if pull else NOT_FOUND
@@ -221,7 +211,6 @@ class Server(ThreadingHTTPServer):
 
 @contextlib.contextmanager
 def running_server() -> Iterator[Server]:
-    """A server in a thread of its own."""
     with Server() as server:
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
         yield server

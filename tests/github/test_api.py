@@ -24,11 +24,6 @@ def error_of(client: Client) -> GitHubError:
     return caught.value
 
 
-# --- Waiting ---
-
-BUSY = "limits how often it may be asked; again in"
-
-
 @pytest.mark.parametrize(
     ("limits", "waited"),
     [
@@ -36,9 +31,8 @@ BUSY = "limits how often it may be asked; again in"
         ([{"Retry_After": "0"}], [1]),
         # A second more, since clocks differ.
         ([{"X_RateLimit_Remaining": "0", "X_RateLimit_Reset": f"{NOON + 90:.0f}"}], [91]),
-        # A secondary limit without headers: a minute, then two.
-        ([{}, {"status": 429}], [60, 120]),
-        *[([{"Retry_After": header}], [60]) for header in ("soon", "-5", "nan", "1e999", "1e308")],
+        # A secondary limit without headers, or with others: a minute, then two.
+        ([{}, {"status": 429, "Retry_After": "soon"}], [60, 120]),
     ],
 )
 def test_a_rate_limit_is_waited_for(
@@ -48,29 +42,25 @@ def test_a_rate_limit_is_waited_for(
         github.limit("GET", LIST, **limit)
     assert client.get(LIST, PURPOSE) == []
     assert waits == waited
-    assert sentences[0].endswith(f"{BUSY} {waited[0]} s (waited 0 of 300 s)")
+    assert sentences[0].endswith(f"limits how often it may be asked; again in {waited[0]} s (waited 0 of 300 s)")
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_server_that_fails_is_asked_again_after_growing_pauses(
-    github: FakeGitHub, client: Client, waits: list[float], sentences: list[str]
+def test_a_server_that_fails_is_asked_again_after_growing_pauses_until_patience_ends(
+    github: FakeGitHub, client: Client, client_with: Callable[[float], Client], waits: list[float], sentences: list[str]
 ) -> None:
-    for status in (500, 502, 503, 504):
-        github.fail("GET", LIST, status=status)
+    github.fail("GET", LIST, status=502)
     github.fail("GET", LIST, "reset")
     github.fail("GET", LIST, "hang")
     assert client.get(LIST, PURPOSE) == []
-    assert waits == [1, 2, 4, 8, 16, 32]
-    assert sentences[1].endswith("answered 502 when asked to read the comments of #7; again in 2 s (waited 1 of 300 s)")
-
-
-def test_patience_ends(github: FakeGitHub, client_with: Callable[[float], Client], waits: list[float]) -> None:
+    assert waits == [1, 2, 4]
+    assert sentences[0].endswith("answered 502 when asked to read the comments of #7; again in 1 s (waited 0 of 300 s)")
+    waits.clear()
     github.fail("GET", LIST, status=502, times=10)
     assert str(error_of(client_with(10))).endswith(
         "answered 502 when asked to read the comments of #7; post again later, or give a longer --patience"
     )
     assert waits == [1, 2, 4]  # eight more would be fifteen
-    assert len(github.requests) == 4
 
 
 def test_what_must_not_be_done_twice_is_repeated_only_where_it_was_not_done(github: FakeGitHub, client: Client) -> None:
@@ -82,27 +72,19 @@ def test_what_must_not_be_done_twice_is_repeated_only_where_it_was_not_done(gith
     assert github.bodies == ["once"]
 
 
-# --- Refusals ---
-
-
 @pytest.mark.parametrize(
     ("fault", "sentence"),
     [
         ({"status": 401}, "answers 401 (it is broken): the token is wrong or has expired; set GITHUB_TOKEN to one"),
         ({"status": 403}, "does not let this token read the comments of #7; give the workflow's job `permissions: pul"),
         ({"status": 404}, "it cannot read the comments of #7: there is no such thing, or the token may not see it; "),
-        ({"status": 410}, "it cannot read the comments of #7: that is gone or switched off"),
-        ({"status": 422}, "it cannot read the comments of #7 as it was sent"),
         ({"status": 418}, "answers 418 (it is broken): so it did not read the comments of #7"),
         *[
             ({"status": 403, "body": body}, "does not let this token")
-            for body in ("", "<html>", "[]", '{"message": 7}', '{"message": "a\\nb\\u001b[31m"}', "[" * 100_000, "\x00")
+            for body in ("<html>", "[]", '{"message": "a\\nb\\u001b[31m"}', "[" * 100_000)
         ],
         ({"status": 403, "body": f'{{"message": "bad {TOKEN}"}}'}, "answers 403 (bad ***): it does not"),
-        *[
-            ({"status": 200, "body": body}, "answers something that is not JSON; check --api-url")
-            for body in ("<html>welcome</html>", "{", "[" * 100_000)
-        ],
+        ({"status": 200, "body": "<html>welcome</html>"}, "answers something that is not JSON; check --api-url"),
         ({"status": 200, "body": "{}"}, "gave no list when asked to read the comments of #7"),
     ],
 )
@@ -113,33 +95,29 @@ def test_a_refusal_is_one_sentence_and_not_repeated(
     error = error_of(client)
     assert sentence in str(error)
     assert TOKEN not in str(error)
-    assert error.status == (fault["status"] if "no list" not in sentence else 0)
     assert waits == []
 
 
-# --- Lists ---
-
-
-def test_a_list_is_read_to_its_last_page(github: FakeGitHub, client: Client) -> None:
+def test_a_list_is_read_to_its_last_page_with_the_token_and_no_netrc_file_takes_its_place(
+    github: FakeGitHub, client: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login somebody password secret\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     github.page_size = 2
     for number in range(5):
         github.comment(str(number))
     assert [item["body"] for item in client.pages(LIST, PURPOSE, {})] == ["0", "1", "2", "3", "4"]
-    assert [request.query.get("page") for request in github.requests] == [None, "2", "3"]
     assert {request.headers["authorization"] for request in github.requests} == {f"Bearer {TOKEN}"}
+    Client(github.url, None, patience_s=0, say=print).get(LIST, PURPOSE)
+    assert "authorization" not in github.requests[-1].headers
 
 
-# --- Where the token goes ---
-
-
-@pytest.mark.parametrize("status", [301, 302, 307, 308])
-def test_a_renamed_repository_is_followed_with_the_token(github: FakeGitHub, client: Client, status: int) -> None:
-    for method in ("GET", "POST"):
-        github.fail(method, "/repos", status=status, headers={"Location": f"/{LIST}"}, body="")
-    assert client.get("repos/old/name/issues/7/comments", PURPOSE) == []
-    client.send("POST", "repos/old/name/issues/7/comments", PURPOSE, {"body": "text"})
+def test_a_renamed_repository_is_followed_with_the_token(github: FakeGitHub, client: Client) -> None:
+    for status in (301, 307):
+        github.fail("POST", "/repos", status=status, headers={"Location": f"/{LIST}"}, body="")
+        client.send("POST", "repos/old/name/issues/7/comments", PURPOSE, {"body": "text"})
     assert {request.headers["authorization"] for request in github.requests} == {f"Bearer {TOKEN}"}
-    assert github.bodies == ["text"]
+    assert github.bodies == ["text", "text"]
 
 
 @pytest.mark.parametrize("address", ["http://localhost:{port}/p", "https://127.0.0.1:{port}/p"])
@@ -152,16 +130,6 @@ def test_nothing_is_sent_to_another_host(github: FakeGitHub, client: Client, add
         with pytest.raises(GitHubError, match="sends the request on to another host"):
             client.send(method, LIST, PURPOSE, None)
     assert len(github.requests) == 3
-
-
-def test_no_netrc_file_takes_its_place(
-    github: FakeGitHub, client: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    (tmp_path / "netrc").write_text("machine 127.0.0.1 login somebody password secret\n")
-    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
-    client.get(LIST, PURPOSE)
-    Client(github.url, None, patience_s=0, say=print).get(LIST, PURPOSE)
-    assert [request.headers.get("authorization") for request in github.requests] == [f"Bearer {TOKEN}", None]
 
 
 @pytest.mark.parametrize(
@@ -182,9 +150,5 @@ def test_what_is_given_is_checked(check: Callable[[str], object], values: list[s
         with pytest.raises(UsageError, match=sentence) as caught:
             check(value)
         assert "caf" not in str(caught.value)  # a token is not shown
-    assert repository_named("o/..r") == "o/..r"
-
-
-def test_where_people_see_what_an_api_serves() -> None:
     apis = ("https://api.github.com", "https://ghe.example/api/v3")
     assert list(map(server_of, apis)) == ["https://github.com", "https://ghe.example"]

@@ -11,7 +11,7 @@ import pytest
 from harness.cli import run_command_line
 from harness.github.commands import comparison_with_own_commands, report_with_own_commands
 from harness.records.comparison import Comparison
-from harness.report.run_report import Report, build_report
+from harness.report.run_report import build_report
 from harness.store.kinds import COMPARISON
 from harness.store.run_directory import load_run
 from tests.report.builders import make_comparison, make_row, make_timed
@@ -45,36 +45,25 @@ RELEASES = f"harness compare iree==3.12.0 iree==3.13.0 --suite {SUITE}"
          f"harness compare {COMMITS[0]} {COMMITS[1]} --suite {SUITE}"),
         ({"base": {"label": "/home/me/one"}, "head": {"label": "two"}}, "harness compare results/one results/two"),
         ({"within": True}, "harness compare --within results/two"),
+        # What has another form gets no command.
+        ({"base": {"label": "iree==3.12.0;id"}}, ""),
+        ({"head": {"label": "here", "run": "../x"}}, ""),
+        ({"head": {"label": "here", "run": "--api-url=x"}, "within": True}, ""),
+        *(({"head": {"suite": suite}}, "")
+          for suite in ("https://evil/x.toml", "../x.toml", "@x.toml", "/x", "a b.toml")),
     ],
 )  # fmt: skip
 def test_both_sides_are_compared_again_and_a_row_of_it_alone(given: dict[str, Any], command: str) -> None:
     found = compared(**given)
     assert shlex.join(found.command) == command
-    assert found.rows[0].repro == (f"{command} --filter {CASE}", f"# base: module {HASH}")
+    assert found.rows[0].repro == ((f"{command} --filter {CASE}", f"# base: module {HASH}") if command else ())
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"base": {"label": "iree==3.12.0;id"}},
-        {"head": {"label": "here", "run": "../x"}},
-        {"head": {"label": "here", "run": "--api-url=x"}, "within": True},
-        *({"head": {"suite": suite}} for suite in ("https://evil/x.toml", "../x.toml", "@x.toml", "/x", "a b.toml")),
-    ],
-)  # fmt: skip
-def test_what_has_another_form_gets_no_command(given: dict[str, Any]) -> None:
-    found = compared(**given)
-    assert (found.command, found.rows[0].repro) == ((), ())
-
-
-@pytest.mark.parametrize("case", ["--x/y@cpu", "@x/y@cpu", "a\u202eb/y@cpu", "a\nid/y@cpu", ""])
-def test_a_case_that_no_harness_names_has_no_command(case: str) -> None:
-    assert compared(case).rows[0].repro == ()
-
-
-def test_a_shell_gets_each_name_whole() -> None:
-    case = "net/[a]$(id);'@cpu"
-    assert shlex.split(compared(case).rows[0].repro[0])[-1] == glob.escape(case)
+def test_a_case_that_no_harness_names_has_no_command_and_a_shell_gets_each_name_whole() -> None:
+    for case in ("--x/y@cpu", "@x/y@cpu", "a\u202eb/y@cpu", "a\nid/y@cpu", ""):
+        assert compared(case).rows[0].repro == ()
+    odd = "net/[a]$(id);'@cpu"
+    assert shlex.split(compared(odd).rows[0].repro[0])[-1] == glob.escape(odd)
 
 
 def test_what_a_row_is_decides_its_options_and_what_prepares_trees_is_named_only() -> None:
@@ -90,37 +79,29 @@ def test_what_a_row_is_decides_its_options_and_what_prepares_trees_is_named_only
     ]
 
 
-@pytest.fixture(scope="module")
-def report() -> Report:
-    """A published run's."""
-    return build_report(load_run(PUBLISHED))
-
-
-def with_header(report: Report, **facts: Any) -> Report:
-    """The report as if the run's header said so."""
-    return replace(report, run=replace(report.run, header=replace(report.header, **facts)))
-
-
-def test_names_and_settings_that_lead_away_are_left_out(report: Report) -> None:
+def test_names_and_settings_that_lead_away_are_left_out_and_a_runs_cases_are_run_again_with_its_releases() -> None:
     kept = compared(id="../x", head={"suite": "--results=/etc"})
     assert (kept.id, kept.head.suite) == ("", "./--results=/etc")
-    changed = with_header(report, id="a b", suite="@x", command=EVIL, settings={"fleet": "tls://evil.example"})
-    facts = report_with_own_commands(changed).header
-    assert (facts.id, facts.suite, facts.command, facts.settings) == ("", "./@x", (), {})
+    report = build_report(load_run(PUBLISHED))
 
+    def own(toolchain: str = "", **facts: Any) -> Any:
+        """The report as a comment has it, as if the run's header said so."""
+        rows = ((section, section.rows) for section in report.sections)
+        sections = tuple(
+            replace(section, rows=tuple(replace(row, toolchain=toolchain or row.toolchain) for row in of_section))
+            for section, of_section in rows
+        )
+        run = replace(report.run, header=replace(report.header, **facts))
+        return report_with_own_commands(replace(report, run=run, sections=sections))
 
-def test_cases_of_a_run_are_run_again_with_its_releases(report: Report) -> None:
-    found = report_with_own_commands(report)
-    row = next(iter(found.rows()))
+    header = own(id="a b", suite="@x", command=EVIL, settings={"fleet": "tls://evil.example"}).header
+    assert (header.id, header.suite, header.command, header.settings) == ("", "./@x", (), {})
+    row = next(iter(own().rows()))
     assert row.repro == (f"harness run {report.header.suite} --filter {shlex.quote(glob.escape(row.case))}",)
-    asked = with_header(report, command=("harness", "run", "--toolchain", "3.13.0"))
-    named = report_with_own_commands(asked).header.command
-    assert named == ("harness", "run", report.header.suite, "--toolchain", report.sections[0].toolchains[0])
-    sections = tuple(
-        replace(section, rows=tuple(replace(row, toolchain="--x") for row in section.rows))
-        for section in report.sections
-    )
-    assert report_with_own_commands(replace(asked, sections=sections)).header.command == ()
+    asked = ("harness", "run", "--toolchain", "3.13.0")
+    release = report.sections[0].toolchains[0]
+    assert own(command=asked).header.command == ("harness", "run", report.header.suite, "--toolchain", release)
+    assert own("--x", command=asked).header.command == ()
 
 
 def test_a_real_comparison_keeps_its_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,7 +37,6 @@ def links() -> Links:
         run_url=RUN_URL,
         artifact_url=f"{RUN_URL}/artifacts/9",
         dashboard_url="https://org.github.io/repo/?suite=a&b=1",
-        base_commit_url=f"{COMMIT_URL}9b05f1760b{'0' * 30}",
         head_commit_url=f"{COMMIT_URL}0a1b2c3d4e{'0' * 30}",
     )
 

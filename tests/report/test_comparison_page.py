@@ -160,11 +160,10 @@ def test_percentages_are_those_of_the_ratio_beside_them() -> None:
 
 def test_with_pictures_and_links(full_comparison: Comparison, pictures: tuple[Picture, ...], links: Links) -> None:
     text = render_comment(full_comparison, pictures=pictures, links=links)
-    commits = {links.base_commit_url, links.head_commit_url}
     names = ("forest-light.png", "forest-dark.png", "memory%20%281%29.png")
     page = require_ours(
         text,
-        links={links.run_url, links.artifact_url, *commits, "https://org.github.io/repo/?suite=a&b=1"},
+        links={links.run_url, links.artifact_url, links.head_commit_url, "https://org.github.io/repo/?suite=a&b=1"},
         images={f"https://org.github.io/repo/pr-1/{name}" for name in names},
     )
     assert page.alts == ['Ratios: "rdb" is > 1', "Latency against memory"]
