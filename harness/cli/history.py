@@ -1,6 +1,7 @@
 """`harness history` and `harness history ack`."""
 
 import shlex
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass
 from pathlib import Path
@@ -11,23 +12,20 @@ from cyclopts import App, Parameter
 from harness.cli.app import app
 from harness.cli.output import emit, print_text, tell, terminal_width
 from harness.errors import ExitCode, UsageError
-from harness.history.acknowledged import acknowledge, find_events, marked_events, match_marks
 from harness.history.changes import history_changes
 from harness.history.dating import Dated, date_steps, open_questions
-from harness.history.events import ChangeEvent, group_changes
-from harness.history.failures import CaseNews, case_news
+from harness.history.events import ChangeEvent, acknowledge, find_events, group_changes
+from harness.history.failures import failing_cases, failures_verdict
 from harness.history.pages import (
     SUITES_QUERY,
     acknowledgement_records,
     change_record,
     changes_page,
     event_text,
-    failures_verdict,
     overview_page,
 )
 from harness.history.series import (
     History,
-    SeriesRow,
     history_command_line,
     list_command_line,
     match_series,
@@ -37,7 +35,6 @@ from harness.history.series import (
 )
 from harness.history.series_page import (
     columns_page,
-    constant_table,
     frame_records,
     query_page,
     series_page,
@@ -55,7 +52,6 @@ from harness.store.schema import column_records
 from harness.text import one_line, plural
 
 _MOST_SERIES = 12
-_MOST_CONSTANT = 40  # which take a line each
 _LINE = 100
 
 
@@ -66,7 +62,7 @@ class HistoryOptions:
 
     Attributes:
         results: The results folder, a path or a URL.
-        changes: Every step and drift, with its cause, and every case that fails, works again or is new.
+        changes: Every step and drift, with its cause, and every case that fails.
         series: The points of series, as a line of text and a table: by the case's name, by `case metric` or
             `case/metric`, or by id; shell patterns.
         sql: What this statement gives, over the tables that --columns lists, in DuckDB's SQL.
@@ -143,8 +139,6 @@ def ack(
 ) -> int:
     """Acknowledge a change, so that `harness history --changes` lists it apart and does not fail for it any more.
 
-    What is marked as fixed comes back as new where three runs in a row that began later have the bad level again.
-
     Args:
         change: Its id, as --changes prints it.
         note: Why, in a sentence.
@@ -165,9 +159,8 @@ def ack(
     state: Literal["acknowledged", "fixed", "withdrawn"] = "fixed" if fixed else "withdrawn" if undo else "acknowledged"
     with Terminal() as progress, open_history(results, progress=progress) as opened:
         runs = usable_runs(opened)
-        grouped = group_changes(history_changes(opened, progress=progress), runs, 1)
-        events = match_marks(grouped, opened.marks.acknowledgements, runs)
-        found = find_events(events, change, runs)
+        changes = history_changes(opened, progress=progress)
+        found = find_events(group_changes(changes, runs, 1, opened.marks.acknowledgements), change, runs)
     said = [acknowledge(event, runs, state, line, name) for event in found]
     place = open_place(results)
     place.fetch([MARKS_FOLDER])
@@ -205,29 +198,24 @@ def _print_query(opened: History, options: HistoryOptions, sql: str) -> None:
 def _print_overview(opened: History, options: HistoryOptions, progress: Progress) -> None:
     suites = opened.query(SUITES_QUERY)
     events = _events(opened, options, progress, options.metrics or (LATENCY.name, LATENCY_VS_REFERENCE))
-    news = case_news(opened, options.last)
+    failing = failing_cases(opened, options.last)
 
     def document() -> dict[str, Any]:
-        rows = [{**row, "failing": _failing(news, row)} for row in frame_records(suites)]
-        return {"cases": list(map(asdict, news)), "suites": rows, "notes": opened.notes}
+        counts = Counter((case.suite, case.machine_class) for case in failing)
+        rows = [{**row, "failing": counts[row["suite"], row["machine_class"]]} for row in frame_records(suites)]
+        return {"cases": list(map(asdict, failing)), "suites": rows, "notes": opened.notes}
 
     def page() -> Page:
-        return overview_page(suites, events, news, last=options.last, notes=opened.notes)
+        return overview_page(suites, events, failing, last=options.last, notes=opened.notes)
 
-    _print(options, page, document, "suites", beside=[failures_verdict(news), *opened.notes])
-
-
-def _failing(news: Sequence[CaseNews], row: dict[str, Any]) -> int:
-    place = row["suite"], row["machine_class"]
-    return sum(case.state == "fails" and (case.suite, case.machine_class) == place for case in news)
+    _print(options, page, document, "suites", beside=[failures_verdict(failing), *opened.notes])
 
 
 def _print_changes(opened: History, options: HistoryOptions, progress: Progress) -> int:
     chosen = options.metrics
     rows = [row for row in series_rows(opened) if row.points > 1 and (not chosen or row.metric in chosen)]
     events = _events(opened, options, progress, chosen)
-    events = marked_events(events, opened, usable_runs(opened), options.last)
-    marks, news = opened.marks.acknowledgements, case_news(opened, options.last)
+    marks, failing = opened.marks.acknowledgements, failing_cases(opened, options.last)
     dated = _dated(opened, events, options, progress)
     said = acknowledgement_records(marks, events)
     gone = sum(not record["changes"] for record in said)
@@ -235,7 +223,7 @@ def _print_changes(opened: History, options: HistoryOptions, progress: Progress)
     where = f" --results {shlex.quote(without_password(options.results))}" if options.results != "results" else ""
     page = changes_page(
         events,
-        news,
+        failing,
         dated,
         searched=len(rows),
         noisy=sum(not is_exact(row.metric) for row in rows),
@@ -247,7 +235,7 @@ def _print_changes(opened: History, options: HistoryOptions, progress: Progress)
     def document() -> dict[str, Any]:
         return {
             "verdict": page.verdict,
-            "cases": list(map(asdict, news)),
+            "cases": list(map(asdict, failing)),
             "changes": [change_record(event, change) for event in events for change in event.changes],
             "acknowledgements": said,
             "bisects": [
@@ -256,10 +244,10 @@ def _print_changes(opened: History, options: HistoryOptions, progress: Progress)
             "notes": opened.notes,
         }
 
-    _print(options, lambda: page, document, "changes", beside=[failures_verdict(news), *opened.notes])
+    _print(options, lambda: page, document, "changes", beside=[failures_verdict(failing), *opened.notes])
     if any(event.fails for event in events):
         return ExitCode.REGRESSION
-    return ExitCode.CASE_FAILED if any(case.state == "fails" and case.recent for case in news) else ExitCode.OK
+    return ExitCode.CASE_FAILED if any(case.recent for case in failing) else ExitCode.OK
 
 
 def _dated(opened: History, events: Sequence[ChangeEvent], options: HistoryOptions, progress: Progress) -> list[Dated]:
@@ -271,7 +259,7 @@ def _dated(opened: History, events: Sequence[ChangeEvent], options: HistoryOptio
 
 def _events(opened: History, options: HistoryOptions, progress: Progress, metrics: Sequence[str]) -> list[ChangeEvent]:
     changes = history_changes(opened, metrics=set(metrics) or None, progress=progress)
-    return group_changes(changes, usable_runs(opened), options.last)
+    return group_changes(changes, usable_runs(opened), options.last, opened.marks.acknowledgements)
 
 
 def _print_series(opened: History, options: HistoryOptions, pattern: str, progress: Progress) -> None:
@@ -285,10 +273,7 @@ def _print_series(opened: History, options: HistoryOptions, pattern: str, progre
         return {"points": rows, "notes": opened.notes}
 
     def page() -> Page:
-        level = _constant(opened, found)
-        constant = [row for row in found if row.series in level]
-        varying = [row for row in found if row.series not in level]
-        first = varying[:_MOST_SERIES]
+        first = found[:_MOST_SERIES]
         changes = history_changes(opened, series={row.series for row in first}, progress=progress)
         tables = [
             series_table(
@@ -300,22 +285,10 @@ def _print_series(opened: History, options: HistoryOptions, pattern: str, progre
             )
             for row in first
         ]
-        if constant:
-            tables.append(constant_table(constant[:_MOST_CONSTANT]))
-        hidden = len(varying) - len(first) + len(constant[_MOST_CONSTANT:])
+        hidden = len(found) - len(first)
         return series_page(tables, hidden, opened.notes)
 
     _print(options, page, document, "points", beside=opened.notes)
-
-
-def _constant(opened: History, rows: Sequence[SeriesRow]) -> set[str]:
-    counted = [row.series for row in rows if is_exact(row.metric)]
-    level = opened.query(
-        "SELECT series FROM points WHERE series IN (SELECT unnest(?)) GROUP BY series "
-        "HAVING min(points.value) = max(points.value)",
-        [counted],
-    )
-    return set(level["series"])
 
 
 def _print(

@@ -9,9 +9,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from harness.dashboard.encode import key_of, signed
-from harness.history.acknowledged import marked_events
 from harness.history.changes import Change
 from harness.history.events import ChangeEvent, EventState, group_changes
+from harness.history.pages import STATES
 from harness.history.series import usable_runs
 from harness.history.series_page import frame_records
 
@@ -105,7 +105,6 @@ def gather(history: History, place: str, changes: Sequence[Change]) -> Gathered:
 
 
 _LAST = 1  # run that counts as recent, which pages do not ask for
-_SAID = {"acknowledged": "acknowledged", "fixed": "marked as fixed", "came back": "marked as fixed"}
 
 
 class Acknowledgements:
@@ -116,8 +115,8 @@ class Acknowledgements:
         events: list[ChangeEvent] = []
         if history.marks.acknowledgements:
             runs = usable_runs(history)
-            events = marked_events(group_changes(gathered.changes, runs, _LAST), history, runs, _LAST)
-        self.events = [event for event in events if event.state != "new"]
+            events = group_changes(gathered.changes, runs, _LAST, history.marks.acknowledgements)
+        self.events = [event for event in events if event.settled]
         self._events = {change: event for event in self.events for change in event.changes}
 
     def state(self, change: Change) -> EventState:
@@ -126,7 +125,7 @@ class Acknowledgements:
 
     def settled(self, change: Change) -> bool:
         """Whether somebody knows of it, so that it is nothing new."""
-        return change in self._events and self._events[change].settled
+        return change in self._events
 
     def text(self, change: Change) -> str:
         """`acknowledged by ann on 2026-02-12: the new tiling is wanted`; "" where nobody said anything."""
@@ -136,5 +135,4 @@ class Acknowledgements:
         last = event.marks[-1]
         by = f" by {last.who}" if last.who else ""
         on = f" on {last.when[:10]}" if last.when else ""
-        back = "" if event.settled else "; its level is back"
-        return f"{_SAID[event.state]}{by}{on}{f': {last.note}' if last.note else ''}{back}"
+        return f"{STATES[event.state]}{by}{on}{f': {last.note}' if last.note else ''}"

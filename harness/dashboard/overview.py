@@ -15,7 +15,7 @@ from harness.dashboard.encode import metric_title, seconds, spark_path, sparklin
 from harness.dashboard.gather import Acknowledgements, Gathered
 from harness.dashboard.heat_map import heat_maps
 from harness.history.changes import Change
-from harness.history.failures import case_news, failure_groups
+from harness.history.failures import failing_cases, failure_groups
 from harness.metrics import FLOORS, is_exact
 from harness.stats.intervals import rate_bounds
 
@@ -129,17 +129,16 @@ def known_changes(gathered: Gathered, known: Acknowledgements) -> list[Facts]:
     return [
         {"change": event.lead, "cases": len(event.cases), "said": known.text(event.lead)}
         for event in known.events
-        if event.settled and not recent.isdisjoint(event.changes)
+        if not recent.isdisjoint(event.changes)
     ]
 
 
 def _failures(gathered: Gathered) -> dict[str, list[Facts]]:
     """By suite the cases that fail, once a cause, the latest first."""
-    news = [case for case in case_news(gathered.history, last=1) if case.state == "fails"]
     whole = [row for row in gathered.run_rows if row["finished"] and not row["clock"]]
     last = {(row["suite"], row["machine_class"]): row for row in whole}
     failures: dict[str, list[Facts]] = defaultdict(list)
-    for group in failure_groups(news):
+    for group in failure_groups(failing_cases(gathered.history, last=1)):
         first = group[0]
         where = f"failed at {first.stage}" if first.stage else "failed" if first.message else "missing"
         cases = [{"case": case.case, "name": gathered.name_numbers[case.suite, case.case]} for case in group]

@@ -29,124 +29,89 @@ _SHOWN_DIGITS = 10
 def explain(change: ChangeEvidence) -> Explanation:
     """The cause of a change, and why it is that."""
     engines = change.before.program.toolchain, change.after.program.toolchain
-    if change.peer and not all(engines):
-        return "unknown", "runs do not record which version of the engine ran on both sides"
-    if change.peer and engines[0] != engines[1]:
-        return "unknown", f"the engine itself changed from {engines[0]} to {engines[1]}"
+    if change.peer and (engines[0] != engines[1] or not engines[0]):
+        before, after = (engine or "unknown" for engine in engines)
+        return "unknown", f"the engine's version changed, or is not recorded ({before} -> {after})"
     if not change.same_toolchain and change.other_input:
-        why = (
-            f"under the reference toolchain {change.references[1]}, itself the same on both sides, the program is "
-            "another too"
-        )
-        given = "so that what toolchains were given changed: the model, its flags or a plugin"
-        return _harness_or_unknown(change, f"{why}, and the harness changed", f"{why}, {given}")
+        why = f"under the reference toolchain {change.references[1]}, itself the same on both sides, the program is"
+        return _given_otherwise(change, f"{why} another too: its model, flags or a plugin changed")
     if change.exact:
-        why = "a counted figure changed"
-        if not change.same_toolchain:
-            return "compiler", f"{why} {_toolchains(change)}"
-        why = f"{why} under the same toolchain"
-        return _harness_or_unknown(change, f"{why}, and the harness did", f"{why} and the same harness")
+        if change.same_toolchain:
+            return _given_otherwise(change, "a counted figure changed under the same toolchain")
+        return "compiler", f"a counted figure changed {_toolchains(change)}"
     if change.metric == LATENCY_VS_BASELINE:
         return _against_baseline(change)
+    same = f"the same engine ran on both sides ({engines[1]})" if change.peer else _SAME_MODULE
     if change.metric == INSTRUCTIONS.name and (change.peer or change.same_program):
         # No machine's speed changes that.
-        what = "the same engine ran on both sides" if change.peer else _SAME_MODULE
-        why = f"{what}, and executed another number of instructions"
-        return _harness_or_unknown(change, f"{why}; the harness changed", f"{why}{_machine_changes(change)}")
-    if change.peer:
-        return _not_the_compiler(change, f"the same engine ran on both sides ({engines[1]})")
-    if change.metric == COMPILE_TIME.name and change.same_program:
-        return _not_the_compiler(change, "the compiler and what it made are the same on both sides")
-    if change.same_program:
-        return _not_the_compiler(change, _SAME_MODULE)
+        return _given_otherwise(change, f"{same}, and executed another number of instructions")
+    if change.peer or change.same_program:
+        return _not_the_compiler(change, same)
     if change.same_toolchain:
-        return _other_module(change, "the module")
+        return _given_otherwise(change, "the module is another, though the toolchain is the same on both sides")
     if change.metric == COMPILE_TIME.name:
         return _compile_time(change)
-    return _other_toolchain(change)
+    if change.metric == LATENCY.name and (change.reference or change.versus):
+        return _with_reference(change)
+    return _without_reference(change)
 
 
-def _harness_or_unknown(change: ChangeEvidence, by_harness: str, otherwise: str) -> Explanation:
-    """Nobody else's: the harness's where its commit changed."""
+def _given_otherwise(change: ChangeEvidence, why: str) -> Explanation:
+    """Neither the compiler's nor the machine's: the harness's where its commit changed."""
     if change.same_harness:
-        return "unknown", otherwise
-    before, after = change.before.commit, change.after.commit
-    return "harness", f"{by_harness} ({commits_text(before, after)})"
-
-
-def _other_module(change: ChangeEvidence, whose: str) -> Explanation:
-    """Other code from the same toolchain: somebody else gave it another program or other flags."""
-    why = f"{whose} is another, though the toolchain is the same on both sides"
-    otherwise = f"{why}, and so is the harness{_machine_changes(change)}"
-    return _harness_or_unknown(change, f"{why}, and the harness changed", otherwise)
+        return "unknown", f"{why}, under the same harness{_machine_changes(change)}"
+    return "harness", f"{why}, and the harness changed ({commits_text(change.before.commit, change.after.commit)})"
 
 
 def _compile_time(change: ChangeEvidence) -> Explanation:
     """The reference's own compile time decides; its latency shows a slower machine, but not that there was none."""
     log_change = math.log(change.ratio)
-    changed = f"the toolchain changed {_toolchains(change)}"
-    reference = f"under the reference toolchain {change.references[1]}"
-    own, latency = change.reference_compile, change.reference
-    if own is not None:
-        by = _percent(own.ratio)
-        if own.is_most_of(log_change):
-            return "machine", f"the compile time {reference} moved likewise ({by}){_machine_changes(change)}"
-        if own.is_little_of(log_change):
-            return _compiler(change, f"the compile time {reference} did not move likewise ({by}), and {changed}")
-        unclear = "not clearly with it, and not clearly less"
-        return "unknown", f"{changed}, and the compile time {reference} moved by {by}: {unclear}"
-    if latency is not None and latency.is_most_of(log_change):
-        by = _percent(latency.ratio)
-        return "machine", f"the latency {reference} moved likewise ({by}){_machine_changes(change)}"
-    return (
-        "unknown",
-        f"{changed}, and no compile time of one reference toolchain was taken on both sides, which would tell the "
-        f"machine from the compiler{_machine_changes(change)}",
-    )
-
-
-def _other_toolchain(change: ChangeEvidence) -> Explanation:
-    """A latency, the ratio to the reference or the number of instructions, between two toolchains."""
-    between = _toolchains(change)
-    if change.metric == LATENCY.name and (change.reference or change.versus):
-        return _with_reference(change)
-    if change.metric == LATENCY_VS_REFERENCE:
-        return _compiler(change, f"the ratio to the reference toolchain, taken in the same rounds, moved {between}")
-    if change.metric == INSTRUCTIONS.name:
-        return _compiler(change, f"the program executes another number of instructions {between}")
-    if change.counted:
-        *first, last = change.counted
-        names = f"{', '.join(first)} and {last}" if first else last
-        return _compiler(change, f"{names} changed too {between}")
-    why = "no reference toolchain was measured beside it, which would tell the machine from the compiler"
-    before, after = change.references
-    if before and after and before != after:
-        why = f"the reference toolchain itself changed from {before} to {after} at these runs"
-    return "unknown", f"the toolchain changed {between}, and {why}"
+    for figure, moved in (("compile time", change.reference_compile), ("latency", change.reference)):
+        if moved is None:
+            continue
+        what = f"the {figure} under the reference toolchain {change.references[1]}"
+        by = f"({_percent(moved.ratio)})"
+        if moved.is_most_of(log_change):
+            return "machine", f"{what} moved likewise {by}{_machine_changes(change)}"
+        if figure == "compile time":
+            if moved.is_little_of(log_change):
+                return _compiler(change, f"{what} did not move likewise {by}, and the toolchain changed")
+            return "unknown", f"{what} moved, not clearly with it and not clearly less {by}"
+    why = "no compile time of one reference toolchain was taken on both sides, which would tell the machine from the"
+    return "unknown", f"{why} compiler{_machine_changes(change)}"
 
 
 def _with_reference(change: ChangeEvidence) -> Explanation:
     """A latency of which the reference's and the ratio to it are known."""
     log_change = math.log(change.ratio)
-    reference, versus = change.reference, change.versus
-    reference_moved = reference is not None and reference.explains(log_change)
+    name = f"the reference toolchain {change.references[1]}"
+    versus = change.versus
+    reference = change.reference if change.reference and change.reference.explains(log_change) else None
     if versus is not None and versus.explains(log_change):
-        why = (
-            f"the ratio to the reference toolchain {change.references[1]} moved by {_percent(versus.ratio)} "
-            f"{_toolchains(change)}"
-        )
-        if reference is not None and reference_moved:
+        why = f"the ratio to {name} moved by {_percent(versus.ratio)} {_toolchains(change)}"
+        if reference is not None:
             why += f", and the reference itself by {_percent(reference.ratio)}, which is the machine's part"
         return _compiler(change, why)
-    if reference is not None and reference_moved:
-        why = f"the reference toolchain {change.references[1]} moved likewise, by {_percent(reference.ratio)}"
-        if versus is not None:
-            why += f", the ratio to it by {_percent(versus.ratio)}"
-        return _not_the_compiler(change, why)
-    return (
-        "unknown",
-        f"neither the reference toolchain {change.references[1]} nor the ratio to it moved clearly at these runs",
-    )
+    if reference is not None:
+        ratio = f", the ratio to it by {_percent(versus.ratio)}" if versus is not None else ""
+        return _not_the_compiler(change, f"{name} moved likewise, by {_percent(reference.ratio)}{ratio}")
+    return "unknown", f"neither {name} nor the ratio to it moved clearly at these runs"
+
+
+def _without_reference(change: ChangeEvidence) -> Explanation:
+    """The ratio to the reference or the number of instructions, or a latency alone, between two toolchains."""
+    between = _toolchains(change)
+    if change.metric == LATENCY_VS_REFERENCE:
+        return _compiler(change, f"the ratio to the reference toolchain, taken in the same rounds, moved {between}")
+    if change.metric == INSTRUCTIONS.name:
+        return _compiler(change, f"the program executes another number of instructions {between}")
+    if change.counted:
+        return _compiler(change, f"{', '.join(change.counted)} changed too {between}")
+    why = "no reference toolchain was measured beside it, which would tell the machine from the compiler"
+    before, after = change.references
+    if before and after and before != after:
+        why = f"the reference toolchain itself changed from {before} to {after} at these runs"
+    return "unknown", f"the toolchain changed {between}, and {why}"
 
 
 def _against_baseline(change: ChangeEvidence) -> Explanation:
@@ -158,16 +123,15 @@ def _against_baseline(change: ChangeEvidence) -> Explanation:
         why = "the engine is the same on both sides, and what the baseline ran is not known"
         return "unknown", f"{why}{_machine_changes(change)}"
     if all(before == after for before, after in programs):
-        what = "the same module" if len(programs) == 1 else "the same modules, the baseline's too,"
-        what = "the same engine and the baseline's same module" if change.peer else what
+        what = "the same engine and the baseline's same module" if change.peer else "the same modules"
         return _not_the_compiler(change, f"{what} ran under the same runtime on both sides")
     changed = [pair for pair in programs if not pair[0].has_toolchain_of(pair[1])]
     if not changed:
-        return _other_module(change, "the module or the baseline's")
+        why = "the module or the baseline's is another, though the toolchain is the same on both sides"
+        return _given_otherwise(change, why)
     between, baseline = _between(*changed[0]), change.baseline
     if not change.peer:
-        why = f"the ratio to the baseline, taken in the same rounds, moved {between}; {_which_moved(change)}"
-        return _compiler(change, why)
+        return _compiler(change, f"the ratio to the baseline, taken in the same rounds, moved {between}")
     why = f"the engine is the same, and the baseline variant's toolchain changed {between}"
     if baseline is None:
         return _compiler(change, why)
@@ -175,19 +139,6 @@ def _against_baseline(change: ChangeEvidence) -> Explanation:
     if baseline.explains(-math.log(change.ratio)):
         return _compiler(change, f"{why}, its own time by {by}")
     return "unknown", f"{why}, but its own time moved by {by}, which does not explain it{_machine_changes(change)}"
-
-
-def _which_moved(change: ChangeEvidence) -> str:
-    """Whether this variant or the baseline changed, as far as their own times tell."""
-    own, baseline = change.own, change.baseline
-    if own is None or baseline is None:
-        return "what changed is this variant's code or the baseline's"
-    log_change = math.log(change.ratio)
-    by_own, by_baseline = own.explains(log_change), baseline.explains(-log_change)
-    whose = "this variant" if by_own else "the baseline"
-    whose = "this variant's code or the baseline's" if by_own == by_baseline else whose
-    times = f"this variant's own time moved by {_percent(own.ratio)}, the baseline's by {_percent(baseline.ratio)}"
-    return f"{times}: what changed is {whose}"
 
 
 def _compiler(change: ChangeEvidence, why: str) -> Explanation:
@@ -203,11 +154,7 @@ def _not_the_compiler(change: ChangeEvidence, why: str) -> Explanation:
     changed = _machine_changes(change)
     if change.kind == "step" and not change.same_harness and not changed:
         commits = commits_text(change.before.commit, change.after.commit)
-        return (
-            "harness",
-            f"{why}, and nothing else that runs record changed but the harness ({commits}); a machine that became "
-            "slower or faster without a trace would look the same",
-        )
+        return "harness", f"{why}, and nothing else that runs record changed but the harness ({commits})"
     return "machine", f"{why}{changed or '; nothing that runs record of the machine changed'}"
 
 

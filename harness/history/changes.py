@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.history.causes import Cause, commits_text, explain, toolchain_text
-from harness.history.evidence import Programs, RelatedSeries, Relations, gather_evidence, programs_needed, sides_of
+from harness.history.evidence import Programs, Related, Relations, gather_evidence, programs_needed, sides_of
 from harness.history.levels import SeriesChange
 from harness.history.series import (
     History,
@@ -106,7 +106,7 @@ def history_changes(
     changed = [row for row in chosen if found.get(row.series)]
     runs = with_hosts(history, runs, [row.series for row in changed])
     relations = Relations(rows)
-    others = {other.series for row in changed for other in relations.rows(row)} - values.keys()
+    others = {other.series for row in changed for _, other in relations.of(row)} - values.keys()
     values |= load_values(history, others, runs)
     dated = []
     for row in changed:
@@ -158,7 +158,7 @@ def _search_one(values: NDArray[np.float64], *, exact: bool = False) -> Sequence
     return find_changes(values, exact=exact)
 
 
-def _compiler_step(change: SeriesChange, related: RelatedSeries, found: ChangePoints) -> SeriesChange | None:
+def _compiler_step(change: SeriesChange, related: Related, found: ChangePoints) -> SeriesChange | None:
     """The step of the case's ratio to the reference that is the compiler's part of a change of its latency.
 
     Where the machine changes a few runs apart, two steps of a latency look like one; the ratio shows the compiler's.
@@ -167,7 +167,7 @@ def _compiler_step(change: SeriesChange, related: RelatedSeries, found: ChangePo
         return None
     latency = change.point
     near = []
-    for values in related.own.get((LATENCY_VS_REFERENCE, "newest"), ()):
+    for values in related.get(("own", LATENCY_VS_REFERENCE, "newest"), ()):
         points = found[values.series] if values.series in found else _search_one(values.values)
         if latency.kind == "drift" and any(point.kind == "drift" for point in points):
             continue  # the compiler's drift itself
@@ -181,7 +181,7 @@ def _compiler_step(change: SeriesChange, related: RelatedSeries, found: ChangePo
 
 
 def _explained(
-    change: SeriesChange, related: RelatedSeries, step: SeriesChange | None, runs: Runs, programs: Programs
+    change: SeriesChange, related: Related, step: SeriesChange | None, runs: Runs, programs: Programs
 ) -> Change:
     """A change with its cause."""
     evidence = gather_evidence(change, related, runs, programs)

@@ -27,20 +27,13 @@ from harness.metrics import (
 )
 from harness.store.schema import BETWEEN_HOSTS, Role
 
-# Series by metric and role; several of one kind have different references.
-SeriesByKind = Mapping[tuple[str, Role], Sequence[SeriesValues]]
+# The other series that help to explain the changes of one, by whose they are, metric and role: the `own` case's, or
+# those of its baseline variant's. Several of one kind have different references.
+Related = Mapping[tuple[Literal["own", "baseline"], str, Role], Sequence[SeriesValues]]
 # By series and id of the run.
 Programs = Mapping[tuple[str, str], Program]
 _TIMES = (LATENCY.name, LATENCY_VS_REFERENCE)
 _NO_RUNS = np.array([], dtype=np.int64)
-
-
-@dataclass(frozen=True, kw_only=True)
-class RelatedSeries:
-    """The other series that help to explain the changes of one."""
-
-    own: SeriesByKind  # Of the same case
-    baseline: SeriesByKind  # Times of its baseline variant's case, of what is a ratio to that
 
 
 class Relations:
@@ -57,30 +50,31 @@ class Relations:
             if (LATENCY.name, "newest") in kinds and not any(row.metric == LATENCY_VS_BASELINE for row in members):
                 self._baselines[_group_key(members[0])].add(case)
 
-    def rows(self, row: SeriesRow) -> list[SeriesRow]:
+    def of(self, row: SeriesRow) -> Iterator[tuple[Literal["own", "baseline"], SeriesRow]]:
         """Series related to this one; none for toolchains that stay the same, which explain others."""
-        return [*self._own(row), *self._baseline(row)]
-
-    def related(self, row: SeriesRow, values: Mapping[str, SeriesValues]) -> RelatedSeries:
-        """The same with their values, which are found by their series."""
-        return RelatedSeries(own=_by_kind(self._own(row), values), baseline=_by_kind(self._baseline(row), values))
-
-    def _own(self, row: SeriesRow) -> list[SeriesRow]:
-        members = self._of_case[_case_key(row)] if row.role == "newest" else []
-        if is_exact(row.metric):
-            return [other for other in members if other.metric == row.metric and other.role == "reference"]
-        return [
-            other
-            for other in members
-            if other.metric in (*_TIMES, COMPILE_TIME.name)
-            or (shows_the_program(other.metric) and other.role == "newest")
-        ]
-
-    def _baseline(self, row: SeriesRow) -> list[SeriesRow]:
+        if row.role != "newest":
+            return
+        for other in self._of_case[_case_key(row)]:
+            if is_exact(row.metric):
+                helps = other.metric == row.metric and other.role == "reference"
+            else:
+                timed = other.metric in (*_TIMES, COMPILE_TIME.name)
+                helps = timed or (shows_the_program(other.metric) and other.role == "newest")
+            if helps:
+                yield "own", other
         cases = self._baselines[_group_key(row)]
-        if row.metric != LATENCY_VS_BASELINE or row.role != "newest" or len(cases) != 1:
-            return []
-        return [other for other in self._of_case[next(iter(cases))] if other.metric in _TIMES]
+        if row.metric == LATENCY_VS_BASELINE and len(cases) == 1:
+            for other in self._of_case[next(iter(cases))]:
+                if other.metric in _TIMES:
+                    yield "baseline", other
+
+    def related(self, row: SeriesRow, values: Mapping[str, SeriesValues]) -> Related:
+        """The same with their values, which are found by their series."""
+        found: dict[tuple[Literal["own", "baseline"], str, Role], list[SeriesValues]] = defaultdict(list)
+        for whose, other in self.of(row):
+            if other.series in values:
+                found[whose, other.metric, other.role].append(values[other.series])
+        return found
 
 
 def _case_key(row: SeriesRow) -> tuple[str, ...]:
@@ -91,14 +85,6 @@ def _case_key(row: SeriesRow) -> tuple[str, ...]:
 def _group_key(row: SeriesRow) -> tuple[str, ...]:
     """What a case shares with those that are measured in turns with it."""
     return row.suite, row.model, row.device, row.machine_class
-
-
-def _by_kind(rows: Sequence[SeriesRow], values: Mapping[str, SeriesValues]) -> SeriesByKind:
-    found: dict[tuple[str, Role], list[SeriesValues]] = defaultdict(list)
-    for row in rows:
-        if row.series in values:
-            found[row.metric, row.role].append(values[row.series])
-    return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,9 +120,7 @@ class ChangeEvidence:
     reference_compile: Movement | None = None  # How the case's compile time under it moved
     versus: Movement | None = None  # How the case's ratio to it moved
     baseline_program: tuple[Program, Program] | None = None  # Of the case's baseline variant, before and after
-    # How the case's latency moved, free of the machine where that is known: what moved a ratio to the baseline
-    own: Movement | None = None
-    baseline: Movement | None = None  # How the baseline's did
+    baseline: Movement | None = None  # How the baseline's own ratio to the reference moved
     counted: tuple[str, ...] = ()  # Names of counted figures of the case that changed in between
 
     @property
@@ -165,31 +149,30 @@ class ChangeEvidence:
         return before.has_toolchain_of(after) and before.module_sha256 != after.module_sha256
 
 
-def programs_needed(change: SeriesChange, related: RelatedSeries, runs: Runs) -> Iterator[tuple[str, str]]:
+def programs_needed(change: SeriesChange, related: Related, runs: Runs) -> Iterator[tuple[str, str]]:
     """Series and run of each point whose program a change's evidence needs."""
     for edge in change.edges():
         yield change.row.series, runs.ids[edge]
-    for values in (*_under_reference(change, related), *related.baseline.get((LATENCY.name, "newest"), ())):
+    for values in (*_under_reference(change, related), *related.get(("baseline", LATENCY.name, "newest"), ())):
         for edge in (change.before, change.after):
             yield values.series, runs.ids[change.run(edge)]
 
 
-def _under_reference(change: SeriesChange, related: RelatedSeries) -> Sequence[SeriesValues]:
+def _under_reference(change: SeriesChange, related: Related) -> Sequence[SeriesValues]:
     """Series that tell which program the case was under the reference toolchain."""
     metric = change.row.metric if is_exact(change.row.metric) else LATENCY.name
-    return related.own.get((metric, "reference"), ()) if change.row.role == "newest" else ()
+    return related.get(("own", metric, "reference"), ())
 
 
-def gather_evidence(change: SeriesChange, related: RelatedSeries, runs: Runs, programs: Programs) -> ChangeEvidence:
+def gather_evidence(change: SeriesChange, related: Related, runs: Runs, programs: Programs) -> ChangeEvidence:
     """What is known before and after a change of whatever could have caused it."""
-    row, point = change.row, change.point
-    exact = is_exact(row.metric)
-    timed = not exact and row.role == "newest"
+    row, point, exact = change.row, change.point, is_exact(change.row.metric)
     edges = change.run(change.before), change.run(change.after)
 
-    def movement(series: SeriesByKind, metric: str, role: Role = "newest") -> Movement | None:
-        """Under the one reference that was measured on both sides, the surest of several."""
-        found = (movement_of(values, change) for values in series.get((metric, role), ()))
+    def movement(metric: str, role: Role, whose: Literal["own", "baseline"] = "own") -> Movement | None:
+        """Under the one reference that was measured on both sides, the surest of several; none of counted figures."""
+        series = () if exact else related.get((whose, metric, role), ())
+        found = (movement_of(values, change) for values in series)
         return min((each for each in found if each is not None), key=lambda each: each.error, default=None)
 
     def both_programs(series: Sequence[SeriesValues]) -> tuple[Program, Program] | None:
@@ -197,12 +180,6 @@ def gather_evidence(change: SeriesChange, related: RelatedSeries, runs: Runs, pr
         pairs = ([programs.get((values.series, runs.ids[place])) for place in edges] for values in series)
         return next(((pair[0], pair[1]) for pair in pairs if pair[0] is not None and pair[1] is not None), None)
 
-    versus = movement(related.own, LATENCY_VS_REFERENCE) if timed else None
-    own = baseline = None
-    if row.metric == LATENCY_VS_BASELINE:  # of a peer, or of one toolchain alone, there is only the time itself
-        own = versus or movement(related.own, LATENCY.name)
-        is_free = versus is not None or row.peer
-        baseline = movement(related.baseline, LATENCY_VS_REFERENCE if is_free else LATENCY.name)
     before, after = sides_of(change, runs, programs)
     return ChangeEvidence(
         metric=row.metric,
@@ -214,14 +191,13 @@ def gather_evidence(change: SeriesChange, related: RelatedSeries, runs: Runs, pr
         peer=row.peer,
         references=(runs.facts[edges[0]].reference, runs.facts[edges[1]].reference),
         reference_program=both_programs(_under_reference(change, related)),
-        reference_counts=_counts(related.own.get((row.metric, "reference"), ()), change) if exact else None,
-        reference=movement(related.own, LATENCY.name, "reference") if timed else None,
-        reference_compile=movement(related.own, COMPILE_TIME.name, "reference") if timed else None,
-        versus=versus,
-        baseline_program=both_programs(related.baseline.get((LATENCY.name, "newest"), ())),
-        own=own,
-        baseline=baseline,
-        counted=_counted_changes(related.own, *edges) if timed else (),
+        reference_counts=_counts(related.get(("own", row.metric, "reference"), ()), change) if exact else None,
+        reference=movement(LATENCY.name, "reference"),
+        reference_compile=movement(COMPILE_TIME.name, "reference"),
+        versus=movement(LATENCY_VS_REFERENCE, "newest"),
+        baseline_program=both_programs(related.get(("baseline", LATENCY.name, "newest"), ())),
+        baseline=movement(LATENCY_VS_REFERENCE, "newest", "baseline"),
+        counted=() if exact else tuple(_counted_changes(related, *edges)),
     )
 
 
@@ -251,13 +227,11 @@ def _counts(series: Sequence[SeriesValues], change: SeriesChange) -> tuple[float
     return next(((first[-1], second[0]) for first, second in both if first and second), None)
 
 
-def _counted_changes(own: SeriesByKind, before: int, after: int) -> tuple[str, ...]:
+def _counted_changes(related: Related, before: int, after: int) -> Iterator[str]:
     """Counted figures of the case that differ between two runs, by more than a loop's odd iteration."""
-    changed = []
-    for (metric, role), series in own.items():
-        if role == "newest" and shows_the_program(metric):
+    for (whose, metric, role), series in related.items():
+        if whose == "own" and role == "newest" and shows_the_program(metric):
             first, second = (series[-1].values_at(np.array([place])) for place in (before, after))
             floor = INSTRUCTIONS.floor if metric == INSTRUCTIONS.name else 0.0
             if first and second and abs(second[0] - first[0]) > floor * abs(first[0]):
-                changed.append(metric)
-    return tuple(changed)
+                yield metric

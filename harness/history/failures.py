@@ -1,97 +1,129 @@
-"""Which cases fail in their suite's last run and since when, which work again, and which are new.
+"""Which cases fail in their suite's last run, since when, where and why.
 
 A case that fails has no figures, so its series end and no change is found in them: only the table `cases` has it.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from harness.history.series import History
+from harness.report.page import Column, Table
+from harness.text import one_line, plural
 
-State = Literal["fails", "works again", "new"]
+_NAMED, _NAMED_OF_A_CAUSE = 3, 5
+_MOST_ROWS = 100
+_MOST_LETTERS = 300  # what a tool printed may be long
 
 # A case is the same as long as its name is, since what makes it work again may well be another flag. Skipped cases are
 # as if they had not been planned. `place` counts a suite's runs on machines of a class from the last, which is 0.
 _QUERY = """
 WITH placed AS (
     SELECT run, suite, machine_class, started,
-           row_number() OVER (PARTITION BY suite, machine_class ORDER BY started DESC, run DESC) - 1 AS place,
-           count(*) OVER (PARTITION BY suite, machine_class) AS length
+           row_number() OVER (PARTITION BY suite, machine_class ORDER BY started DESC, run DESC) - 1 AS place
     FROM runs
     WHERE finished AND clock = ''
 ), outcomes AS (
-    SELECT suite, machine_class, "case", max(place) AS earliest, min(place) FILTER (bad) AS latest_bad,
-           min(place) FILTER (NOT bad) AS latest_good
-    FROM (
-        SELECT placed.suite, machine_class, place, cases."case" AS "case", status IN ('failed', 'missing') AS bad
-        FROM cases JOIN placed ON cases.run = placed.run
-        WHERE "role" = 'newest' AND status NOT IN ('skipped', 'not measured yet')
-    )
-    GROUP BY ALL
-    HAVING min(place) = 0 AND (latest_bad IS NOT NULL OR earliest < $last)
-)
-SELECT suite, machine_class, "case", length,
-       any_value(coalesce(latest_bad, -1)) = 0 AS fails, any_value(earliest) AS earliest, max(place) AS since_place,
-       arg_max(run, place) AS since, arg_max(started, place) AS started, arg_max(toolchain, place) AS toolchain,
-       count(*) AS runs,
-       arg_min(status, place) AS status, arg_min(stage, place) AS stage, arg_min(message, place) AS message
-FROM (
-    SELECT placed.*, cases."case" AS "case", toolchain, status, stage, message, earliest, latest_bad, latest_good
+    SELECT placed.*, cases."case" AS "case", toolchain, stage, message,
+           min(place) FILTER (status NOT IN ('failed', 'missing'))
+               OVER (PARTITION BY placed.suite, machine_class, cases."case") AS latest_good
     FROM cases JOIN placed ON cases.run = placed.run
-    JOIN outcomes ON outcomes.suite = placed.suite AND outcomes.machine_class = placed.machine_class
-                  AND outcomes."case" = cases."case"
     WHERE "role" = 'newest' AND status NOT IN ('skipped', 'not measured yet')
 )
-WHERE place < coalesce(CASE WHEN latest_bad = 0 THEN latest_good ELSE latest_bad END, length)
-GROUP BY suite, machine_class, "case", length
-HAVING fails OR since_place < $last
-ORDER BY since_place, suite, machine_class, "case"
+SELECT suite, machine_class, "case", arg_max(run, place) AS since, arg_max(started, place) AS started,
+       arg_max(toolchain, place) AS toolchain, count(*) AS runs, arg_min(stage, place) AS stage,
+       arg_min(message, place) AS message, max(place) < $last AS recent
+FROM outcomes
+WHERE latest_good IS NULL OR place < latest_good
+GROUP BY suite, machine_class, "case"
+HAVING min(place) = 0
+ORDER BY max(place), suite, machine_class, "case"
 """
 
 
 @dataclass(frozen=True, kw_only=True)
-class CaseNews:
-    """What became of one case lately, under the newest toolchain."""
+class FailingCase:
+    """A case that fails under the newest toolchain."""
 
-    state: State  # `fails` in its suite's last run; `works again` after it failed; `new`: not in earlier runs
     suite: str
     case: str
     machine_class: str  # As in the table `runs`
-    since: str  # The run since which it is so without a break
+    since: str  # The run since which it does so without a break
     started: str  # When that began, ISO 8601 in UTC
     toolchain: str  # Release of IREE in that run
-    runs: int  # In how many runs it has been so, `since` and the last among them
-    stage: str  # Where a case that fails did so in the last run; "" of other cases, and of a case that is missing there
+    runs: int  # In how many runs it has done so, `since` and the last among them
+    stage: str  # Where it did so in the last run; "" of a case that is missing there
     message: str  # Why; "" of the same
     recent: bool  # Whether `since` is among the last runs that were asked for
 
+    @property
+    def why(self) -> str:
+        """Stage and message."""
+        text = one_line(self.message)
+        text = text if len(text) <= _MOST_LETTERS else f"{text[: _MOST_LETTERS - 3]}..."
+        return ": ".join(part for part in (self.stage, text) if part) or "planned, but not measured"
 
-def failure_groups(failing: Sequence[CaseNews]) -> list[tuple[CaseNews, ...]]:
+
+def failing_cases(history: History, last: int) -> list[FailingCase]:
+    """Cases that fail, by their suite's finished runs, those of the latest begin first."""
+    frame = history.query(_QUERY.replace("$last", str(int(last))))
+    found = []
+    for row in frame.itertuples(index=False, name=None):
+        values: dict[str, Any] = dict(zip(frame.columns, row, strict=True))
+        found.append(FailingCase(**{**values, "runs": int(values["runs"]), "recent": bool(values["recent"])}))
+    return found
+
+
+def failure_groups(failing: Sequence[FailingCase]) -> list[tuple[FailingCase, ...]]:
     """Cases that began to fail in the same run, at the same stage and with the same message: most likely one cause."""
-    groups: dict[tuple[str, ...], list[CaseNews]] = {}
+    groups: dict[tuple[str, ...], list[FailingCase]] = {}
     for case in failing:
         key = (case.suite, case.machine_class, case.since, case.toolchain, case.stage, case.message)
         groups.setdefault(key, []).append(case)
     return list(map(tuple, groups.values()))
 
 
-def case_news(history: History, last: int) -> list[CaseNews]:
-    """Cases that fail, work again or are new, by their suite's finished runs; those that fail come first."""
-    frame = history.query(_QUERY.replace("$last", str(int(last))))
-    news = []
-    for row in frame.itertuples(index=False, name=None):
-        values: dict[str, Any] = dict(zip(frame.columns, row, strict=True))
-        length, earliest = int(values.pop("length")), int(values.pop("earliest"))
-        fails, place = bool(values.pop("fails")), int(values.pop("since_place"))
-        always = place == earliest
-        expected = values.pop("status") == "expected failure"  # which is no failure, and does not work either
-        if not fails and (earliest == length - 1 if always else expected):
-            continue
-        values["runs"] = int(values["runs"])
-        if not fails:
-            values |= {"stage": "", "message": ""}
-        state: State = "fails" if fails else "new" if always else "works again"
-        news.append(CaseNews(state=state, recent=place < last, **values))
-    order: tuple[State, ...] = ("fails", "works again", "new")
-    return sorted(news, key=lambda case: order.index(case.state))
+def failures_verdict(failing: Sequence[FailingCase]) -> str:
+    """How many cases fail, since when and why; "" where none does."""
+    if not failing:
+        return ""
+    causes = failure_groups(failing)
+    first = "; ".join(
+        f"{_first_of(group)} since {group[0].since} ({group[0].toolchain}): {group[0].why}" for group in causes[:_NAMED]
+    )
+    left = sum(map(len, causes[_NAMED:]))
+    more = f"; and {left} more" if left else ""
+    return f"{len(failing)} case{' fails' if len(failing) == 1 else 's fail'}: {first}{more}".rstrip(".") + "."
+
+
+def _first_of(group: Sequence[FailingCase]) -> str:
+    return f"{group[0].case} and {plural(len(group) - 1, 'other')}" if len(group) > 1 else group[0].case
+
+
+def failures_tables(failing: Sequence[FailingCase]) -> list[Table]:
+    """Those that fail for one cause in one row; no table where there are none."""
+    if not failing:
+        return []
+    groups = failure_groups(failing)
+    cases = [group[0] for group in groups]
+    names = []
+    for group in groups:
+        left = len(group) - _NAMED_OF_A_CAUSE
+        more = [f"and {plural(left, 'more case')}"] if left > 0 else []
+        names.append((*(case.case for case in group[:_NAMED_OF_A_CAUSE]), *more))
+    return [
+        Table(
+            title="Cases that fail",
+            columns=[
+                Column("case", names, kind="name"),
+                Column("suite", [case.suite for case in cases], rank=2),
+                Column("machines", [case.machine_class for case in cases], rank=3),
+                Column("since", [case.since for case in cases], kind="name"),
+                Column("toolchain", [case.toolchain for case in cases], rank=1),
+                Column("runs", [f"{case.runs:,}" for case in cases], kind="number"),
+                Column("why", [case.why for case in cases], kind="sentence"),
+            ],
+            most=_MOST_ROWS,
+            after=("--format json has all of them.",) if len(cases) > _MOST_ROWS else (),
+        )
+    ]

@@ -8,17 +8,16 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from harness.history.acknowledged import event_id
 from harness.history.changes import Change
-from harness.history.events import ChangeEvent, EventState
-from harness.history.failures import CaseNews, State, failure_groups
+from harness.history.events import ChangeEvent
+from harness.history.failures import FailingCase, failures_tables, failures_verdict
 from harness.metrics import metric_title
 from harness.report.page import Bullets, Column, Heading, Name, Page, Part, Step, Steps, Table
 from harness.report.units import percent, ratio_text, unit_that_tells
 from harness.store.marks import Acknowledgement
 from harness.store.schema import BETWEEN_HOSTS
 from harness.store.tables import NOTHING_YET
-from harness.text import one_line, plural
+from harness.text import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,33 +25,24 @@ if TYPE_CHECKING:
     from harness.history.dating import Dated
 
 _NAMED = 3
-_NAMED_OF_A_CAUSE = 5
 _MOST_ROWS = 100
-_MOST_LETTERS = 300  # what a tool printed may be long
 _CAUSES = (
     "Cause: compiler, machine or harness, by what else changed there and by what the reference toolchain did; else "
-    "unknown (docs/history.md). The runs in which it may have happened are a 95 % range for steps; of drifts they hold "
-    "the beginning in 75 to 98 % of cases, by length and size."
+    "unknown (docs/history.md). The runs in which a step may have happened are a 95 % range."
 )
 _ACKNOWLEDGE = (
     " says that a change is known, and with --fixed that it is fixed: it is then listed apart and fails nothing."
 )
 _CHANCE = (
-    "{searched:,} series were searched, {noisy:,} of them timed. A change is found in about 1 % of timed series that "
-    "have none where noise is of a usual kind, and in up to 14 % where it keeps to one of two levels for some ten runs "
-    "(docs/history.md): what counts is seen in several figures or cases, and stays."
+    "{searched:,} series were searched, {noisy:,} of them timed. In about 1 % of timed series that have no change one "
+    "is found (docs/history.md): what counts is seen in several figures or cases, and stays."
 )
-_STATES: dict[EventState, str] = {"acknowledged": "acknowledged", "fixed": "marked as fixed"}
-_CASE_TITLES: dict[State, str] = {
-    "fails": "Cases that fail",
-    "works again": "Cases that work again",
-    "new": "New cases",
-}
+STATES = {"acknowledged": "acknowledged", "fixed": "marked as fixed"}
 
 # In a device's class its name follows the machine's, so series are counted with the machine's runs.
 SUITES_QUERY = """
 SELECT runs.suite, runs.machine_class, count(*) AS runs,
-       min(runs.started) FILTER (clock = '') AS first, max(runs.started) FILTER (clock = '') AS last,
+       max(runs.started) FILTER (clock = '') AS last,
        arg_max(runs.run, (runs.started, runs.run)) AS last_run, arg_max(runs.toolchain, runs.started) AS toolchain,
        any_value(counted.series) AS series
 FROM runs
@@ -66,39 +56,34 @@ ORDER BY runs.suite, runs.machine_class
 """
 
 
-def _day(time: object) -> str:
-    """The day of a time; "" where every run's clock was wrong."""
-    return time[:10] if isinstance(time, str) else ""
-
-
 def overview_page(
-    suites: pd.DataFrame, events: Sequence[ChangeEvent], news: Sequence[CaseNews], *, last: int, notes: Sequence[str]
+    suites: pd.DataFrame,
+    events: Sequence[ChangeEvent],
+    failing: Sequence[FailingCase],
+    *,
+    last: int,
+    notes: Sequence[str],
 ) -> Page:
     """A line for each suite and class of machines, and the cases that fail."""
     if suites.empty:
         verdict = NOTHING_YET if NOTHING_YET in notes else "Every run here is left out."
         return Page(verdict=verdict, notes=tuple(note for note in notes if note != NOTHING_YET))
-    machine_classes = set(suites["machine_class"])
     places = zip(suites["suite"], suites["machine_class"], strict=True)
-    # Where a suite has several lines, its machines tell them apart.
-    rank = 0 if suites["suite"].duplicated().any() else 2
     columns = [
         Column("suite", list(suites["suite"])),
-        *([Column("machines", list(suites["machine_class"]), rank=rank)] if len(machine_classes) > 1 else []),
+        # Where a suite has several lines, its machines tell them apart.
+        Column("machines", list(suites["machine_class"]), rank=0 if suites["suite"].duplicated().any() else 2),
         Column("runs", [f"{count:,}" for count in suites["runs"]], kind="number"),
         Column("series", [f"{int(count):,}" for count in suites["series"].fillna(0)], kind="number"),
-        Column("first", [_day(time) for time in suites["first"]], rank=3),
-        Column("last", [_day(time) for time in suites["last"]]),
+        Column("last", [time[:10] if isinstance(time, str) else "" for time in suites["last"]]),
         Column("toolchain", list(suites["toolchain"]), rank=1),
         Column("changed", [_recent_counts(events, *place) for place in places]),
     ]
     legend = [f"changed: how many latencies did so {_span(last)} of a suite, and by what."]
-    if len(machine_classes) == 1:
-        legend += [f"All on {machine_class}." for machine_class in machine_classes]
     runs, count = int(suites["runs"].sum()), suites["suite"].nunique()
     return Page(
-        verdict=_with_cases(f"{plural(runs, 'run')} of {plural(count, 'suite')}.", news, last),
-        parts=(Table(columns=columns, after=legend), *_cases_table("fails", news)),
+        verdict=f"{failures_verdict(failing)} {plural(runs, 'run')} of {plural(count, 'suite')}.".lstrip(),
+        parts=(Table(columns=columns, after=legend), *failures_tables(failing)),
         notes=(
             "`--changes` says what changed, when and why; `--series PATTERN` shows a series; `--sql` asks anything, "
             "and `--columns` lists what there is to ask.",
@@ -123,7 +108,7 @@ def _recent_counts(events: Sequence[ChangeEvent], suite: str, machine_class: str
 
 def changes_page(
     events: Sequence[ChangeEvent],
-    news: Sequence[CaseNews] = (),
+    failing: Sequence[FailingCase] = (),
     bisects: Sequence[Dated] = (),
     *,
     searched: int,
@@ -132,7 +117,7 @@ def changes_page(
     command: str,
     notes: Sequence[str],
 ) -> Page:
-    """The latest changes with their causes, the earlier ones, and the cases that fail, work again or are new."""
+    """The cases that fail, the latest changes with their causes, and the earlier ones."""
     settled = [event for event in events if event.settled]
     recent, earlier = (
         [event for event in events if event.recent is is_recent and not event.settled] for is_recent in (True, False)
@@ -149,14 +134,14 @@ def changes_page(
         if not dated.is_final
     ]
     searched_for: list[Part] = [Heading("Since which release"), Bullets(answers)] if answers else []
+    verdict = changes_verdict(events, searched=searched, last=last)
     return Page(
-        verdict=_with_cases(changes_verdict(events, searched=searched, last=last), news, last),
+        verdict=f"{failures_verdict(failing)} {verdict}".lstrip(),
         parts=[
-            *(table for state in ("fails", "works again") for table in _cases_table(state, news)),
+            *failures_tables(failing),
             *(table for table in changes if table.rows),
             *searched_for,
             *([Steps(steps)] if steps else []),
-            *_cases_table("new", news),
         ],
         notes=(
             *([(Name(f'{command} ID --note "why"'), _ACKNOWLEDGE)] if recent else []),
@@ -174,14 +159,14 @@ def changes_verdict(events: Sequence[ChangeEvent], *, searched: int, last: int) 
     span = _span(last)
     failing = [event for event in events if event.fails]
     others = Counter(event.cause for event in events if event.recent and not event.fails and not event.settled)
-    settled = Counter(_STATES[event.state] for event in events if event.recent and event.settled)
+    settled = Counter(STATES[event.state] for event in events if event.recent and event.settled)
     rest = ", ".join(
         f"{count} of {'unknown cause' if cause == 'unknown' else f'the {cause}'}" for cause, count in others.items()
     )
     known = ", ".join(f"{count} {state}" for state, count in settled.items())
     closing = f"{f'; other changes: {rest}' if rest else ''}{f'; known: {known}' if known else ''}."
     if not failing:
-        new = " anew" if any(event.recent and event.settled for event in events) else ""
+        new = " anew" if known else ""
         return f"No latency and no compile time became longer by the compiler{new} {span}{closing}"
     first = ", ".join(map(event_text, failing[:_NAMED]))
     more = f" and {len(failing) - _NAMED} more" if len(failing) > _NAMED else ""
@@ -192,7 +177,7 @@ def changes_verdict(events: Sequence[ChangeEvent], *, searched: int, last: int) 
 def change_record(event: ChangeEvent, change: Change) -> dict[str, Any]:
     """For other programs: a change, its event's id and state, and whether it is recent and a reason to stop."""
     return {
-        "id": event_id(event),
+        "id": event.id,
         "state": event.state,
         **asdict(change),
         "recent": event.recent,
@@ -201,30 +186,42 @@ def change_record(event: ChangeEvent, change: Change) -> dict[str, Any]:
     }
 
 
+def acknowledgement_records(marks: Sequence[Acknowledgement], events: Sequence[ChangeEvent]) -> list[dict[str, Any]]:
+    """For other programs: all that people said of changes, and the ids of those that it holds of now."""
+    return [
+        {
+            **{name: value for name, value in asdict(mark).items() if name not in ("changes", "kind")},
+            "changes": [event.id for event in events if mark in event.marks],
+        }
+        for mark in marks
+    ]
+
+
 def _events_table(title: str, events: Sequence[ChangeEvent], *, said: bool = False) -> Table:
     """Changes with their causes, or with what was said of them last."""
     leads = [event.lead for event in events]
-    several = any(len(event.cases) > 1 for event in events) and not said
-    own = [
-        Column("on", [lead.started[:10] for lead in leads], rank=1),
-        Column("cause", [lead.cause for lead in leads]),
-        Column("id", list(map(event_id, events)), kind="name"),
-        Column("why", [_why(event) for event in events], kind="sentence"),
-    ]
+    ids = Column("id", [event.id for event in events], kind="name")
     if said:
         last = [event.marks[-1] for event in events]
         own = [
-            Column("state", [_STATES[event.state] for event in events]),
+            Column("state", [STATES[event.state] for event in events]),
             Column("by", [mark.who for mark in last]),
             Column("on", [mark.when[:10] for mark in last]),
-            Column("id", list(map(event_id, events)), kind="name"),
-            Column("note", list(map(_note, events)), kind="sentence"),
+            ids,
+            Column("note", [mark.note for mark in last], kind="sentence"),
+        ]
+    else:
+        own = [
+            Column("cases", [str(len(event.cases)) for event in events], kind="number", rank=2),
+            Column("on", [lead.started[:10] for lead in leads], rank=1),
+            Column("cause", [lead.cause for lead in leads]),
+            ids,
+            Column("why", [_why(event) for event in events], kind="sentence"),
         ]
     return Table(
         title=title,
         columns=(
             Column("case", [lead.case for lead in leads], kind="name"),
-            *([Column("cases", [str(len(event.cases)) for event in events], kind="number")] if several else []),
             Column("change", [f"{_figure(event.lead)} {_amount(event)}" for event in events]),
             Column("first run with it", [lead.first_bad for lead in leads], kind="name"),
             *own,
@@ -232,22 +229,6 @@ def _events_table(title: str, events: Sequence[ChangeEvent], *, said: bool = Fal
         most=_MOST_ROWS,
         after=("--format csv and json have all of them.",) if len(events) > _MOST_ROWS else (),
     )
-
-
-def _note(event: ChangeEvent) -> str:
-    earlier = len(event.marks) - 1
-    return f"{event.marks[-1].note}{f' (and {earlier} said before)' if earlier else ''}"
-
-
-def acknowledgement_records(marks: Sequence[Acknowledgement], events: Sequence[ChangeEvent]) -> list[dict[str, Any]]:
-    """For other programs: all that people said of changes, and the ids of those that it holds of now."""
-    return [
-        {
-            **{name: value for name, value in asdict(mark).items() if name not in ("changes", "kind")},
-            "changes": [event_id(event) for event in events if mark in event.marks],
-        }
-        for mark in marks
-    ]
 
 
 def _figure(change: Change) -> str:
@@ -266,19 +247,18 @@ def _amount(event: ChangeEvent) -> str:
     lead = event.lead
     kind = "drift " if lead.kind == "drift" else ""
     relative = percent(event.ratio, decimals=1) if math.isfinite(event.ratio) else "new"
-    levels = "median" if len(event.cases) > 1 else _levels(lead)
+    if len(event.cases) > 1:
+        levels = "median"
+    elif lead.unit == "ratio":
+        levels = f"{ratio_text(lead.before)} -> {ratio_text(lead.after)}"
+    else:
+        unit = unit_that_tells(lead.unit, [lead.before, lead.after])
+        levels = f"{unit.text(lead.before)} -> {unit.text(lead.after)} {unit.name}".rstrip()
     return f"{kind}{_mark(event)} {relative} ({levels})"
 
 
 def _mark(event: ChangeEvent) -> str:
     return "▲" if event.lead.is_worse else "▼"
-
-
-def _levels(change: Change) -> str:
-    if change.unit == "ratio":
-        return f"{ratio_text(change.before)} -> {ratio_text(change.after)}"
-    unit = unit_that_tells(change.unit, [change.before, change.after])
-    return f"{unit.text(change.before)} -> {unit.text(change.after)} {unit.name}".rstrip()
 
 
 def _why(event: ChangeEvent) -> str:
@@ -287,11 +267,6 @@ def _why(event: ChangeEvent) -> str:
     figures = dict.fromkeys(_figure(change) for change in event.changes)
     figures.pop(_figure(lead))
     parts = [lead.evidence]
-    if event.state == "came back":
-        mark = event.marks[-1]
-        parts.insert(
-            0, f"{mark.who} marked it as fixed on {mark.when[:10]} ({mark.note}), and it is back since {event.returned}"
-        )
     if figures:
         parts.append(f"seen too in {', '.join(figures)}")
     if lead.kind == "drift":
@@ -300,75 +275,3 @@ def _why(event: ChangeEvent) -> str:
         begins = "began" if lead.kind == "drift" else "happened"
         parts.append(f"it {begins} between {lead.earliest} and {lead.latest}")
     return "; ".join(parts)
-
-
-def failures_verdict(news: Sequence[CaseNews]) -> str:
-    """How many cases fail, since when and why; "" where none does."""
-    failing = [case for case in news if case.state == "fails"]
-    if not failing:
-        return ""
-    causes = failure_groups(failing)
-    first = "; ".join(
-        f"{_first_of(group)} since {group[0].since} ({group[0].toolchain}): {_failure(group[0])}"
-        for group in causes[:_NAMED]
-    )
-    left = sum(map(len, causes[_NAMED:]))
-    more = f"; and {left} more" if left else ""
-    return f"{len(failing)} case{' fails' if len(failing) == 1 else 's fail'}: {first}{more}".rstrip(".") + "."
-
-
-def _with_cases(verdict: str, news: Sequence[CaseNews], last: int) -> str:
-    """A verdict behind that on cases which fail, and the number of the others behind it."""
-    again, new = (sum(case.state == state for case in news) for state in ("works again", "new"))
-    others = [f"{again} case{' works' if again == 1 else 's work'} again"] if again else []
-    others += [f"{new} case{' is' if new == 1 else 's are'} new"] if new else []
-    span = _span(last)
-    closing = f"{span[0].upper()}{span[1:]}: {', '.join(others)}." if others else ""
-    return " ".join(text for text in (failures_verdict(news), verdict, closing) if text)
-
-
-def _failure(case: CaseNews) -> str:
-    """Stage and message of a case that fails."""
-    text = one_line(case.message)
-    text = text if len(text) <= _MOST_LETTERS else f"{text[: _MOST_LETTERS - 3]}..."
-    return ": ".join(part for part in (case.stage, text) if part) or "planned, but not measured"
-
-
-def _case_names(group: Sequence[CaseNews]) -> tuple[str, ...]:
-    names = tuple(case.case for case in group[:_NAMED_OF_A_CAUSE])
-    left = len(group) - len(names)
-    return (*names, f"and {plural(left, 'more case')}") if left else names
-
-
-def _first_of(group: Sequence[CaseNews]) -> str:
-    return f"{group[0].case} and {plural(len(group) - 1, 'other')}" if len(group) > 1 else group[0].case
-
-
-def _cases_table(state: State, news: Sequence[CaseNews]) -> list[Table]:
-    """The cases of one state, those that fail for one cause in one row; none where there are none."""
-    found = [case for case in news if case.state == state]
-    if not found:
-        return []
-    groups = failure_groups(found) if state == "fails" else [(case,) for case in found]
-    cases = [group[0] for group in groups]
-    columns = [Column("case", list(map(_case_names, groups)), kind="name")]
-    if len({case.suite for case in cases}) > 1:
-        columns.append(Column("suite", [case.suite for case in cases]))
-    if len({case.machine_class for case in cases}) > 1:
-        columns.append(Column("machines", [case.machine_class for case in cases], rank=2))
-    columns += [
-        Column("since", [case.since for case in cases], kind="name"),
-        Column("toolchain", [case.toolchain for case in cases], rank=1),
-        Column("runs", [f"{case.runs:,}" for case in cases], kind="number"),
-    ]
-    if state == "fails":
-        columns.append(Column("why", [_failure(case) for case in cases], kind="sentence"))
-    return [
-        Table(
-            title=_CASE_TITLES[state],
-            columns=columns,
-            folded=state == "new",
-            most=_MOST_ROWS,
-            after=("--format json has all of them.",) if len(cases) > _MOST_ROWS else (),
-        )
-    ]

@@ -35,23 +35,6 @@ def series_page(tables: Sequence[Table], hidden: int, notes: Sequence[str]) -> P
     return Page(parts=tables, notes=(*more, *notes))
 
 
-def constant_table(rows: Sequence[SeriesRow]) -> Table:
-    """Counted series whose value has never changed, a line each."""
-    units = [unit_of(row.unit, [row.last_value]) for row in rows]
-    values = [f"{unit.text(row.last_value)} {unit.name}".rstrip() for unit, row in zip(units, rows, strict=True)]
-    columns = (
-        Column("case", [row.case for row in rows], kind="name"),
-        Column("metric", [row.metric for row in rows]),
-        Column("toolchain", [row.role for row in rows]),
-        Column("value", values, kind="number"),
-        Column("runs", [f"{row.points:,}" for row in rows], kind="number"),
-        Column("first", [row.first_run for row in rows], rank=3),
-        Column("last", [row.last_run for row in rows], rank=2),
-        Column("series", [row.series for row in rows], rank=1),
-    )
-    return Table(title="Counted, and the same in every run", columns=columns)
-
-
 def series_table(
     row: SeriesRow, points: pd.DataFrame, changes: Sequence[Change], *, width: int, alone: bool = True
 ) -> Table:
@@ -149,9 +132,9 @@ def query_page(frame: pd.DataFrame) -> Page:
     records = frame_records(frame)
     columns = []
     for rank, name in enumerate(map(str, frame.columns)):
-        values = [record[name] for record in records[:_MOST_ROWS]]
-        kind: ColumnKind = "number" if _are_numbers(values) else "text"
-        columns.append(Column(name, [_cell(value) for value in values], kind=kind, rank=rank))
+        kind: ColumnKind = "number" if frame.dtypes.iloc[rank].kind in "iuf" else "text"
+        cells = [_cell(record[name]) for record in records[:_MOST_ROWS]]
+        columns.append(Column(name, cells, kind=kind, rank=rank))
     after = []
     if not records:
         after.append("No rows.")
@@ -161,29 +144,9 @@ def query_page(frame: pd.DataFrame) -> Page:
 
 
 def frame_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows as plain values: None where there is none; times and whatever else DuckDB has as text."""
-    names = [str(name) for name in frame.columns]
-    rows = frame.itertuples(index=False, name=None)
-    return [dict(zip(names, map(_plain, row), strict=True)) for row in rows]
-
-
-def _plain(value: Any) -> Any:
-    import pandas as pd
-
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if value is None or isinstance(value, str | bool | int):
-        return value
-    if isinstance(value, list | dict | tuple | np.ndarray):
-        return str(value)
-    return None if pd.isna(value) else str(value)
-
-
-def _are_numbers(values: Sequence[Any]) -> bool:
-    known = [value for value in values if value is not None]
-    return bool(known) and all(isinstance(value, int | float) and not isinstance(value, bool) for value in known)
+    """Rows as plain values, None where there is none."""
+    records: list[dict[str, Any]] = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    return records
 
 
 def _cell(value: Any) -> str:

@@ -84,7 +84,7 @@ class MarkedChange:
 class Acknowledgement:
     """That somebody knows of a change, or that it is fixed."""
 
-    # Of the change when this was said, see harness.history.acknowledged
+    # Of the change when this was said, see harness.history.events
     id: Annotated[str, Field(pattern=r"^[0-9a-f]{8}$")]
     state: Literal["acknowledged", "fixed", "withdrawn"]  # `withdrawn`: what was said before holds no longer
     note: Annotated[Line, Field(max_length=NOTE_LIMIT)]

@@ -148,16 +148,14 @@ def test_failures_come_first_and_exit_with_3(ask: Ask, tmp_path: Path) -> None:
     for options, key in ([], "suites"), (["--changes"], "changes"):
         document = json.loads(ask(tmp_path, *options, "--format", "json")[1])
         (case,) = document["cases"]
-        assert (case["state"], case["since"], case["recent"]) == ("fails", night_id(2), True)
+        assert (case["since"], case["recent"]) == (night_id(2), True)
         assert key in document
     _, out, err = ask(tmp_path, "--format", "csv")
     assert [row["failing"] for row in csv_rows(out)] == ["1"]
     assert "1 case fails: " in err
 
 
-def test_series_are_drawn_with_their_changes_latencies_first_and_what_never_changed_is_a_line_each(
-    ask: Ask, slower: Path
-) -> None:
+def test_series_are_drawn_with_their_changes_latencies_first(ask: Ask, slower: Path) -> None:
     status, out, _ = ask(slower, "--series", "net/stock@cpu latency")
     assert status == 0
     newest, reference, _ = out.partition("(reference, ")
@@ -166,12 +164,9 @@ def test_series_are_drawn_with_their_changes_latencies_first_and_what_never_chan
     place = next(place for place, line in enumerate(lines) if "▁" in line)
     assert [at for at, mark in enumerate(lines[place + 1]) if mark == "^"] == [20, 54]
     _, out, _ = ask(slower, "--series", "net/stock@cpu")
-    drawn, _, constant = out.partition("Counted, and the same in every run")
-    heads = [line.split(" (")[0] for line in drawn.splitlines() if line.startswith("net/stock@cpu ")]
+    heads = [line.split(" (")[0] for line in out.splitlines() if line.startswith("net/stock@cpu ")]
     assert heads[:3] == ["net/stock@cpu latency", "net/stock@cpu latency", "net/stock@cpu latency-vs-reference"]
-    (dispatches, *_) = [line.split() for line in constant.splitlines() if "dispatches" in line and "newest" in line]
-    assert dispatches[:5] == ["net/stock@cpu", "dispatches", "newest", "7", "60"]
-    assert len(out.splitlines()) < 130  # and not a table of all points for each of 30 series
+    assert " more series match; --metric" in out
 
 
 @pytest.mark.parametrize("options", [["--series", "nothing*"], ["--changes", "--metric", "speed"]])

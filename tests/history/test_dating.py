@@ -1,4 +1,4 @@
-"""Which changes of a history a bisect over releases can date more closely, and by which command."""
+"""Which changes of a history a bisect over releases can date more closely, by which command, and its searches."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,14 +14,15 @@ from harness.errors import SuiteError
 from harness.history import dating
 from harness.history.dating import Dated, Question, date_steps, open_questions
 from harness.history.events import ChangeEvent
-from harness.history.series import RunFacts, Runs, open_history, usable_runs
+from harness.history.series import RunFacts, Runs, usable_runs
 from harness.progress import Silent
 from harness.records.bisection import Bisection, FoundStep, Trial
 from harness.report.data import document_of
 from harness.stages.options import BisectOptions
 from harness.store.files import adapter
 from harness.store.work_directory import Begun, BisectDirectory
-from tests.history.made import make_change, make_night, store
+from tests.builders import make_bisection
+from tests.history.made import InMemory, make_change, make_night
 
 SUITE = "suites/nightly.toml"
 RUNS = Runs(
@@ -53,7 +54,6 @@ def commands(*events: ChangeEvent) -> list[str]:
         (event(), [COMMAND]),
         (event(metric="latency-vs-reference"), [COMMAND]),
         (event(metric="compile-time"), [f"{COMMAND} --metric compile-time"]),
-        (event(metric="flow/tensor.empty"), [f"{COMMAND} --metric flow/tensor.empty"]),
         # It may have happened a run before the one in which it is seen.
         (event(first_bad="run26", earliest="run25", latest="run26"), [COMMAND]),
         (event(earliest="run23", latest="run24"), [COMMAND.replace("3.12.0", "3.11.0").replace("3.13.0", "3.12.0")]),
@@ -77,15 +77,12 @@ def test_each_command_is_there_once_and_not_many_and_first_of_what_fails() -> No
     many = [event(case=f"net/v{number}@cpu", direction="faster") for number in range(9)]
     assert commands(*many, event())[0] == COMMAND
     assert len(commands(*many)) == 5
-
-
-def test_a_run_knows_the_release_of_the_run_before_it(tmp_path: Path) -> None:
-    for night, newest in enumerate(("3.13.0", "3.13.0", "3.14.0")):
-        store(tmp_path, make_night(night, toolchains=("3.12.0", newest), generations=1, rounds=1))
-    with open_history(str(tmp_path)) as history:
-        runs = usable_runs(history)
-    releases = [("3.13.0", ""), ("3.13.0", "3.13.0"), ("3.14.0", "3.13.0")]
-    assert [(facts.toolchain, facts.before) for facts in runs.facts] == releases
+    # A run knows the release of the run before it.
+    releases = [(3, "3.13.0"), (4, "3.13.0"), (5, "3.14.0")]
+    nights = [make_night(night, toolchains=("3.12.0", newest), generations=1, rounds=1) for night, newest in releases]
+    facts = usable_runs(InMemory(nights)).facts
+    before = [("3.13.0", ""), ("3.13.0", "3.13.0"), ("3.14.0", "3.13.0")]
+    assert [(each.toolchain, each.before) for each in facts] == before
 
 
 # --- The searches themselves ---
@@ -93,20 +90,10 @@ def test_a_run_knows_the_release_of_the_run_before_it(tmp_path: Path) -> None:
 
 QUESTION = Question(suite="x.toml", case="net/stock@cpu", metric="latency", good="3.11.0", bad="3.13.0")
 SIZE = Trial(base="3.12.0", head="3.13.0", floor=0.01, verdict="regressed", ratio=1.4, ci_low=1.3, ci_high=1.5)
-FOUND = Bisection(
-    id="a-bisect",
-    created="",
-    suite="x.toml",
-    case="net/stock@cpu",
-    metric="latency",
-    unit="ns",
-    floor=0.01,
-    over="releases",
-    ends=("3.11.0", "3.13.0"),
-    positions=(),
-    trials=(SIZE,),
+FOUND = make_bisection(
+    suite="x.toml", case="net/stock@cpu", ends=("3.11.0", "3.13.0"), trials=(SIZE,),
     steps=(FoundStep(before="3.12.0", after="3.13.0", size=SIZE),),
-)
+)  # fmt: skip
 ANSWER = "Since 3.13.0: latency 1.400 [1.300, 1.500] times that of 3.12.0."
 
 
@@ -152,29 +139,22 @@ def dated(folder: Path, *questions: Question, budget_s: float = 60) -> list[Date
     return list(date_steps(questions, budget_s, folder, Silent()))
 
 
-def test_what_one_night_found_is_read_in_the_next(searches: Searches, tmp_path: Path) -> None:
-    expected = [Dated(question=QUESTION, answer=ANSWER, is_final=True)]
-    assert dated(tmp_path, QUESTION) == expected
-    assert dated(tmp_path, QUESTION, budget_s=0) == expected
-    (asked,) = searches.asked
-    assert (asked.chosen, asked.good, asked.bad, asked.pre) == (
-        (Path("x.toml"), QUESTION.case),
-        "3.11.0",
-        "3.13.0",
-        False,
-    )
-    assert asked.budget == pytest.approx(60, abs=10)
-    other = replace(QUESTION, good="3.10.0")
-    assert dated(tmp_path, other, budget_s=0) == [Dated(question=other)]
-
-
-def test_a_search_without_time_to_end_goes_on_in_the_next_night(searches: Searches, tmp_path: Path) -> None:
+def test_a_search_goes_on_in_the_next_night_and_what_it_found_is_read_in_later_ones(
+    searches: Searches, tmp_path: Path
+) -> None:
     searches.finds = replace(FOUND, steps=(), finished=False)
     (found,) = dated(tmp_path, QUESTION)
     assert (found.answer[:15], found.is_final) == ("It is not known", False)
     searches.finds = FOUND
-    assert dated(tmp_path, QUESTION)[0].answer == ANSWER
-    assert searches.asked[1].resume == next(tmp_path.iterdir())
+    expected = [Dated(question=QUESTION, answer=ANSWER, is_final=True)]
+    assert dated(tmp_path, QUESTION) == expected
+    assert dated(tmp_path, QUESTION, budget_s=0) == expected
+    first, again = searches.asked
+    assert (first.chosen, first.good, first.bad) == ((Path("x.toml"), QUESTION.case), "3.11.0", "3.13.0")
+    assert first.budget == pytest.approx(60, abs=10)
+    assert again.resume == next(tmp_path.iterdir())
+    other = replace(QUESTION, good="3.10.0")
+    assert dated(tmp_path, other, budget_s=0) == [Dated(question=other)]
 
 
 def test_what_cannot_be_searched_says_why_and_the_others_go_on(searches: Searches, tmp_path: Path) -> None:

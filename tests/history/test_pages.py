@@ -1,4 +1,4 @@
-"""What people read: suites, changes, cases that fail, series and answers, on a terminal and as Markdown."""
+"""What `harness history` shows: verdicts, tables and notes, and nothing that a name could turn into markup."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,13 +7,12 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from harness.history.acknowledged import acknowledge
 from harness.history.changes import Change
 from harness.history.dating import Dated, Question
-from harness.history.events import ChangeEvent, group_changes
-from harness.history.failures import CaseNews
-from harness.history.pages import changes_page, changes_verdict, failures_verdict, overview_page
-from harness.history.series_page import frame_records, query_page, series_page, series_table
+from harness.history.events import ChangeEvent, acknowledge, group_changes
+from harness.history.failures import FailingCase
+from harness.history.pages import changes_page, changes_verdict, overview_page
+from harness.history.series_page import query_page, series_page, series_table
 from harness.report.markdown import to_markdown
 from harness.report.page import Page, Table
 from tests.history.made import make_change, make_news, make_series
@@ -25,10 +24,11 @@ FAILS = "1 case fails: net/tiled@cpu since run07 (3.13.0): compile: iree-compile
 
 
 def page_of(
-    events: Sequence[ChangeEvent] = (), news: Sequence[CaseNews] = (), bisects: Sequence[Dated] = (), **facts: Any
+    events: Sequence[ChangeEvent] = (), failing: Sequence[FailingCase] = (), bisects: Sequence[Dated] = ()
 ) -> Page:
-    given = {"searched": 3, "noisy": 3, "last": 10, "command": "harness history ack", "notes": (), **facts}
-    return changes_page(events, news, bisects, **given)
+    notes = ("run03 is left out: it is damaged",)
+    given: Any = {"searched": 3, "noisy": 3, "last": 10, "command": "harness history ack", "notes": notes}
+    return changes_page(events, failing, bisects, **given)
 
 
 def events_of(*changes: Change) -> list[ChangeEvent]:
@@ -44,7 +44,7 @@ def cells(table: Table, title: str) -> list[object]:
     return list(column.cells)
 
 
-def test_changes_have_a_verdict_the_recent_events_the_earlier_ones_and_notes() -> None:
+def test_changes_have_a_verdict_what_fails_the_recent_events_the_earlier_ones_and_notes() -> None:
     late = {"first_bad": "run08", "earliest": "run06", "latest": "run12", "until": "run29"}
     machine = {"cause": "machine", "evidence": "the reference toolchain moved likewise", **EARLY}
     events = events_of(
@@ -53,53 +53,44 @@ def test_changes_have_a_verdict_the_recent_events_the_earlier_ones_and_notes() -
         make_change(case="net/tiled@cpu", **machine),
         make_change(case="net/stock@cpu", **machine),
         make_change(case="net/tiled@cpu", kind="drift", cause="unknown", evidence="nothing else is known", **late),
+        make_change(case="net/known@cpu", evidence=EVIL),
     )
-    page = page_of(events, notes=("run03 is left out: it is damaged",))
+    (known,) = (event for event in events if event.lead.case == "net/known@cpu")
+    mark = replace(acknowledge(known, ORDER, "fixed", EVIL, "anna"), when="2026-03-01T09:00:00.000000+00:00")
+    events = [replace(event, marks=(mark,)) if event is known else event for event in events]
+    question = Question(suite="x.toml", case="net/stock@cpu", metric="latency", good="3.11.0", bad="3.13.0")
+    found = Dated(question=question, answer="Since 3.12.0: latency 1.4 times that of 3.11.0.", is_final=True)
+    open_one = Dated(question=replace(question, case="net/tiled@cpu"))
+    page = page_of(events, [make_news()], [found, open_one])
     assert page.verdict == (
-        "1 case became slower by the compiler in the last 10 runs: net/stock@cpu latency ▲ +4.0 % "
-        "(2.000 -> 2.080 ms); other changes: 1 of unknown cause."
+        f"{FAILS} 1 case became slower by the compiler in the last 10 runs: net/stock@cpu latency ▲ +4.0 % "
+        "(2.000 -> 2.080 ms); other changes: 1 of unknown cause; known: 1 marked as fixed."
     )
-    recent, earlier = tables(page)
-    assert (recent.title, earlier.title, earlier.folded) == ("Changes in the last 10 runs", "1 earlier change", True)
+    failing, recent, apart, earlier = tables(page)
+    titles = ["Cases that fail", "Changes in the last 10 runs", "Acknowledged, or marked as fixed", "1 earlier change"]
+    assert [table.title for table in (failing, recent, apart, earlier)] == titles
+    assert (earlier.folded, page.notes[-1]) == (True, "run03 is left out: it is damaged")
     assert cells(recent, "change") == [f"latency {kind}▲ +4.0 % (2.000 -> 2.080 ms)" for kind in ("", "drift ")]
     assert cells(recent, "why") == [
         "the ratio to the reference toolchain 3.12.0 moved by +3.9 %; seen too in dispatch count",
         "nothing else is known; it goes on until run29; it began between run06 and run12",
     ]
+    assert (cells(apart, "state"), cells(apart, "on"), cells(apart, "note")) == (
+        ["marked as fixed"], ["2026-03-01"], [mark.note],
+    )  # fmt: skip
     assert (cells(earlier, "cases"), cells(earlier, "change")) == (["2"], ["latency ▲ +4.0 % (median)"])
     assert str(cells(earlier, "why")[0]).endswith("it happened between run04 and run06")
-    assert page.notes[-1] == "run03 is left out: it is damaged"
-
-
-def test_what_was_searched_is_said_and_the_rest_has_its_command() -> None:
-    question = Question(suite="x.toml", case="net/stock@cpu", metric="latency", good="3.11.0", bad="3.13.0")
-    found = Dated(question=question, answer="Since 3.12.0: latency 1.4 times that of 3.11.0.", is_final=True)
-    open_one = Dated(question=replace(question, case="net/tiled@cpu"))
-    markdown = to_markdown(page_of(bisects=[found, open_one]))
+    markdown = to_markdown(page)
     assert f"- `net/stock@cpu`: {found.answer}" in markdown
     assert markdown.count("harness bisect x.toml") == 1
     assert open_one.question.command in markdown
-
-
-def test_what_comes_back_says_who_took_it_for_fixed_and_the_last_word_is_shown_with_how_many_before() -> None:
-    first, second = events_of(*(make_change(case=f"net/{number}@cpu") for number in range(2)))
-    known, fixed = (
-        replace(acknowledge(second, ORDER, state, f"{state}: {EVIL}", "anna"), when="2026-03-01T09:00:00.000000+00:00")
-        for state in ("acknowledged", "fixed")
-    )
-    page = page_of([replace(first, marks=(known, fixed)), replace(second, marks=(fixed,), returned="run28")])
-    recent, apart = tables(page)
-    assert str(cells(recent, "why")[0]).startswith(f"anna marked it as fixed on 2026-03-01 (fixed: {EVIL}), and it is ")
-    assert (cells(apart, "state"), cells(apart, "on")) == (["marked as fixed"], ["2026-03-01"])
-    assert str(cells(apart, "note")[0]).endswith("(and 1 said before)")
-    assert "<script" not in to_markdown(page)
+    assert "<script" not in markdown
 
 
 @pytest.mark.parametrize(
     ("changes", "searched", "verdict"),
     [
         ([], 0, "No series has two points yet, so there is nothing to find changes in."),
-        ([], 5, f"{NONE_LONGER}."),
         ([make_change(cause="machine")], 5, f"{NONE_LONGER}; other changes: 1 of the machine."),
         (
             [make_change(case=f"net/{number}@cpu") for number in range(5)],
@@ -131,43 +122,16 @@ def test_a_change_names_its_figure_and_both_levels(changed: dict[str, Any], text
     assert cells(table, "change") == [text]
 
 
-def test_failures_come_before_changes_and_new_cases_after_them() -> None:
-    news = [make_news(), make_news(state="works again", case="a/b@cpu"), make_news(state="new", case="c/d@cpu")]
-    page = page_of(events_of(make_change(cause="machine")), news)
-    titles = ["Cases that fail", "Cases that work again", "Changes in the last 10 runs", "New cases"]
-    assert [table.title for table in tables(page)] == titles
-    closing = "In the last 10 runs: 1 case works again, 1 case is new."
-    assert page.verdict == f"{FAILS} {NONE_LONGER}; other changes: 1 of the machine. {closing}"
-
-
-def test_cases_that_fail_for_one_cause_are_one_row() -> None:
-    alike = [make_news(case=f"net/{number}@cpu", stage="", message="") for number in range(8)]
-    news = [*alike, make_news(case="net/late@cpu", stage="", message="", since="run08")]
-    assert failures_verdict(news) == (
-        "9 cases fail: net/0@cpu and 7 others since run07 (3.13.0): planned, but not measured; "
-        "net/late@cpu since run08 (3.13.0): planned, but not measured."
-    )
-    (table,) = tables(page_of(news=news))
-    names = [*(f"net/{number}@cpu" for number in range(5)), "and 3 more cases"]
-    assert [list(cell) for cell in table.columns[0].cells] == [names, ["net/late@cpu"]]
-
-
 def test_an_overview_has_a_line_for_each_suite_and_class_of_machines() -> None:
-    row = {"suite": "nightly", "machine_class": "EPYC", "runs": 60, "first": "2026-01-01T02:00", "series": 38,
-           "last": "2026-03-01T02:00", "last_run": "run29", "toolchain": "3.13.0"}  # fmt: skip
+    row = {"suite": "nightly", "machine_class": "EPYC", "runs": 60, "series": 38, "last": "2026-03-01T02:00",
+           "last_run": "run29", "toolchain": "3.13.0"}  # fmt: skip
     events = events_of(make_change(machine_class="EPYC, A4000"), make_change(case="net/x@cpu"))
-    alone = overview_page(pd.DataFrame([row]), events, [make_news()], last=10, notes=())
     rows = pd.DataFrame([row, {**row, "machine_class": "Ampere"}])
-    both = overview_page(rows, events, [make_news(state="new")], last=1, notes=("a note",))
-    table, failing = tables(alone)
-    assert alone.verdict == f"{FAILS} 60 runs of 1 suite."
-    assert (cells(table, "changed"), failing.title) == (["▲ 1 compiler"], "Cases that fail")
-    legend = "changed: how many latencies did so in the last 10 runs of a suite, and by what."
-    assert list(table.after) == [legend, "All on EPYC."]
-    (table,) = tables(both)
-    assert cells(table, "machines") == ["EPYC", "Ampere"]
-    assert cells(table, "changed") == ["▲ 1 compiler", "none"]
-    assert (both.notes[-1], both.verdict) == ("a note", "120 runs of 1 suite. In the last run: 1 case is new.")
+    page = overview_page(rows, events, [make_news()], last=10, notes=("a note",))
+    table, failing = tables(page)
+    assert page.verdict == f"{FAILS} 120 runs of 1 suite."
+    assert (cells(table, "machines"), cells(table, "changed")) == (["EPYC", "Ampere"], ["▲ 1 compiler", "none"])
+    assert (failing.title, page.notes[-1]) == ("Cases that fail", "a note")
 
 
 # --- Series and answers ---
@@ -205,16 +169,11 @@ def test_an_answer_is_a_table_of_plain_values() -> None:
         }
     )
     (table,) = tables(query_page(frame))
-    when = "2026-01-01 02:00:00+00:00"
-    assert [tuple(record.values()) for record in frame_records(frame)] == [
-        ("run01", 1234567.891, 3, True, when, "[1, 2]"),
-        ("run02", None, None, False, None, None),
-    ]
     assert [(column.title, column.kind, *column.cells) for column in table.columns] == [
         ("run", "text", "run01", "run02"),
         ("value", "number", "1,234,568", "-"),
         ("count", "number", "3", "-"),
         ("right", "text", "true", "false"),
-        ("when", "text", when, "-"),
+        ("when", "text", "2026-01-01 02:00:00+00:00", "-"),
         ("list", "text", "[1, 2]", "-"),
     ]
