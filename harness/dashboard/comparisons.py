@@ -31,7 +31,6 @@ _COLUMNS = ("case", "model", "variant", "device", "metric", "verdict", "unit", "
             "p", "floor", "base_value", "head_value", "control")  # fmt: skip
 _SHARED = ("id", "created", "title", "base", "head", "machine", "verdict", "alarming", "within")
 Facts = dict[str, Any]  # of one comparison
-_FILTER = "--filter"
 # What can be installed again by its name, as `3.13.0` or `3.14.0rc20261120`.
 _RELEASE = re.compile(r"\d+(\.\d+)+((a|b|rc|\.dev|\.post)\d+)?")
 
@@ -119,14 +118,12 @@ def comparison_files(gathered: Gathered, comparisons: Sequence[Facts]) -> Iterat
                 "base_key": runs.get(facts["base"]),
                 "head_key": runs.get(facts["head"]),
                 "command": shlex.join(command),
-                "command_of_all": shlex.join(_unfiltered(command)),
                 "explained": _explanations(rows["explained"]),
                 "rows": table(
                     len(rows),
                     **{name: rows[name] for name in _COLUMNS},
                     reason=[signed(reason) for reason in rows["reason"]],
                     title=[metric_title(metric) for metric in rows["metric"]],
-                    filter=[shlex.quote(glob.escape(case)) for case in rows["case"]],
                 ),
             },
         )
@@ -154,17 +151,6 @@ def _explanations(texts: Iterable[str]) -> list[Payload]:
     return found
 
 
-def _unfiltered(command: Sequence[str]) -> list[str]:
-    """Without patterns on names, so that one may be added that decides alone."""
-    words: list[str] = []
-    is_pattern = False
-    for word in command:
-        if not is_pattern and word != _FILTER and not word.startswith(f"{_FILTER}="):
-            words.append(word)
-        is_pattern = word == _FILTER and not is_pattern
-    return words
-
-
 def _paths(place: str, *runs: str) -> list[str]:
     return [os.path.join(place.rstrip("/") or "/", run) for run in runs]  # noqa: PTH118 (may be a URL)
 
@@ -186,9 +172,6 @@ def compare_command(change: Change, runs: Mapping[str, Mapping[str, Any]], place
     if change.role == "newest" and installable and releases[0] != releases[1]:
         suite = str(runs[change.first_bad]["suite_file"])
         sides = [f"{TOOLCHAIN_PREFIX}{release}" for release in releases]
-        return shlex.join(["harness", "compare", *sides, "--suite", suite, _FILTER, case])
+        return shlex.join(["harness", "compare", *sides, "--suite", suite, "--filter", case])
     # Where a run has several toolchains, the names of its cases end in them.
-    several = {bool(run in runs and runs[run]["reference"]) for run in ends}
-    patterns = [f"{case}:*" if has_several else case for has_several in sorted(several)]
-    filters = [word for pattern in patterns for word in (_FILTER, pattern)]
-    return shlex.join(["harness", "compare", *_paths(place, *ends), *filters])
+    return shlex.join(["harness", "compare", *_paths(place, *ends), "--filter", case, "--filter", f"{case}:*"])

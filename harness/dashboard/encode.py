@@ -144,11 +144,3 @@ def sparkline(values: NDArray[np.float64]) -> str:
     finite = values[np.isfinite(values)]
     levels = course(finite, _PLACES, least_span=_LEAST_SPAN) if finite.size else []
     return "".join(_LEVELS[round(level * (len(_LEVELS) - 1))] for level in levels)
-
-
-def spark_path(letters: str, width: float = 120.0, height: float = 20.0) -> str:
-    """The `d` of an SVG path over a box of that size, as static/spark.js makes it."""
-    step, top = width / max(len(letters) - 1, 1), len(_LEVELS) - 1
-    heights = [height - _LEVELS.index(letter) / top * height for letter in letters]
-    points = [f"{at * step:.1f},{y:.1f}" for at, y in enumerate(heights * 2 if len(heights) == 1 else heights)]
-    return f"M{'L'.join(points)}" if points else ""

@@ -1,7 +1,6 @@
 """Models x variants of each suite and device as a heat map: each case's last ratio to its model's baseline variant."""
 
 import math
-import statistics
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,6 @@ from harness.dashboard.encode import cut, day, figure, seconds
 from harness.dashboard.gather import Gathered
 from harness.history.series_page import frame_records
 from harness.report.units import interval_text, ratio_text
-from harness.text import plural
 
 OUTCOME_DAYS = 30  # before the newest run of the suite on that machine; what is older is no longer part of the suite
 # Factors at which a shade begins, on both sides of 1; and every shade of a ratio with what it stands for.
@@ -27,8 +25,7 @@ LEGEND = {
     "slower-3": "1.25 to 2",
     "slower-4": "2 and above",
 }
-_BAD = ("failed", "missing")
-_MEAN = "Geometric mean"
+BAD = ("failed", "missing")
 
 # The last outcome of every case on every class of machines, with its figures.
 _QUERY = """
@@ -61,7 +58,7 @@ Outcome = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One case, or a mean of several."""
+    """One case."""
 
     text: str = ""  # What the cell shows: a ratio, a time where there is no ratio, or what became of the case
     shade: str = "plain"  # Its colour: `faster-1` to `faster-4`, `even`, `slower-1` to `slower-4`, `failed`
@@ -113,10 +110,6 @@ def _heat_map(outcomes: Sequence[Outcome], gathered: Gathered) -> dict[str, Any]
         for variant in variants
     ]
     titles = list(models)
-    means = [_mean(name, list(by_variant[name, peer].values())) for name, peer in variants]
-    if len(models) > 1 and any(mean.words for mean in means):
-        titles.append(_MEAN)
-        columns = [[*column, mean] for column, mean in zip(columns, means, strict=True)]
     heads = [f"{name} (baseline)" if (name, peer) == baseline else name for name, peer in variants]
     is_turned = len(variants) > len(models)
     rows = columns if is_turned else [list(row) for row in zip(*columns, strict=True)]
@@ -133,7 +126,7 @@ def _heat_map(outcomes: Sequence[Outcome], gathered: Gathered) -> dict[str, Any]
         "corner": "Variant" if is_turned else "Model",
         "heads": heads,
         "rows": list(zip(titles, rows, strict=True)),
-        "failed": sum(outcome["status"] in _BAD for outcome in outcomes),
+        "failed": sum(outcome["status"] in BAD for outcome in outcomes),
         # Why all of them were, in one message
         "skipped": messages.pop() if len(messages) == 1 and is_skipped else "",
     }
@@ -158,7 +151,7 @@ def _cell(outcome: Outcome, baselines: Mapping[str, str], gathered: Gathered) ->
         return f"{title}: {what} ({day(outcome['started'])} UTC, {cut(outcome['toolchain'], 60)})"
 
     why = f": {cut(outcome['message'], 300)}" if outcome["message"] else ""
-    if status in _BAD:
+    if status in BAD:
         where = f"failed at {outcome['stage']}" if outcome["stage"] else status
         name = gathered.name_numbers[outcome["suite"], outcome["case"]]
         return Cell(text=f"✗ {status}", shade="failed", words=says(f"{where}{why}"), run=outcome["run"], name=name)
@@ -173,12 +166,3 @@ def _cell(outcome: Outcome, baselines: Mapping[str, str], gathered: Gathered) ->
     against = cut(baselines.get(outcome["model"], "the baseline variant"), 80)
     words = says(f"{interval_text(ratio, low, high)} of the time of {against}, {time}")
     return Cell(text=ratio_text(ratio), shade=shade_of(ratio, low, high), words=words, series=outcome["ratio_series"])
-
-
-def _mean(variant: str, outcomes: Sequence[Outcome]) -> Cell:
-    ratios = [outcome["ratio"] for outcome in outcomes if outcome["ratio"] is not None and outcome["ratio"] > 0]
-    if not ratios:
-        return Cell()
-    mean = statistics.geometric_mean(ratios)
-    words = f"{_MEAN} of {cut(variant, 80)}: {ratio_text(mean)} over {len(ratios)} of {plural(len(outcomes), 'model')}"
-    return Cell(text=f"{ratio_text(mean)} of {len(ratios)}", shade=shade_of(mean), words=words)

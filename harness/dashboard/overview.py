@@ -6,35 +6,21 @@ A template shows each value by its name.
 import statistics
 from collections import defaultdict
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from harness.dashboard.encode import metric_title, seconds, spark_path, sparkline
+from harness.dashboard.encode import metric_title, seconds
 from harness.dashboard.gather import Acknowledgements, Gathered
 from harness.dashboard.heat_map import heat_maps
 from harness.history.changes import Change
 from harness.history.failures import failing_cases, failure_groups
 from harness.metrics import FLOORS, is_exact
-from harness.stats.intervals import rate_bounds
 
 LATELY_DAYS = 30  # before the newest run
 _RECENT = 10  # runs whose noise stands for the machine today
-_OLDER = 4  # groups altogether, where nothing changed lately
 _SERIES = 5  # of one group
 _SERIES_COUNTED = 2  # where only counted figures changed, which many cases often do alike
-# Columns of a run that tell what the machine and the harness on it are, in words.
-_FACTS = {
-    "machine": "machine",
-    "cpu": "processor",
-    "cores": "cores",
-    "kernel": "kernel",
-    "devices": "devices",
-    "harness_version": "harness",
-    "harness_commit": "harness commit",
-}
-
 Facts = dict[str, Any]
 
 
@@ -69,33 +55,6 @@ def _health(name: str, runs: Sequence[Facts]) -> Facts:
         "load": lately("load_1min"),
         "selfchecks": list(reversed(checked.values())),  # runs whose selfchecks differ, the newest first
     }
-
-
-def controls(comparisons: Sequence[Facts]) -> list[Facts]:
-    """What the A/A controls of all comparisons say of each machine."""
-    by_machine: dict[str, list[Facts]] = defaultdict(list)
-    for facts in comparisons:
-        if facts["controls"]:
-            by_machine[facts["machine"]].append(facts)
-    found = []
-    for machine, own in by_machine.items():
-        rows, flagged = (sum(facts[name] for facts in own) for name in ("controls", "flagged"))
-        bound = rate_bounds(flagged, rows)[1]  # exact upper end of the 95 % interval of the rate
-        found.append({"machine": machine, "comparisons": len(own), "rows": rows, "flagged": flagged, "bound": bound})
-    return found
-
-
-def machine_changes(gathered: Gathered) -> list[Facts]:
-    """What was different in a run from the run before it on machines of one class, the newest first."""
-    changes = [
-        {"run": after, "what": what, "before": str(before[column]), "after": str(after[column])}
-        for runs in _by_machine(gathered).values()
-        for before, after in pairwise(runs)
-        for column, what in _FACTS.items()
-        # What an older run did not record is no difference.
-        if before[column] != after[column] and not {None, ""} & {before[column], after[column]}
-    ]
-    return sorted(changes, key=lambda change: str(change["run"]["started"]), reverse=True)
 
 
 # --- Suites ---
@@ -155,7 +114,9 @@ def lately(gathered: Gathered) -> list[Change]:
     if gathered.runs.empty:
         return []
     newest = seconds(gathered.runs["started"].iloc[-1])
-    return [change for change in _newest_first(gathered) if newest - seconds(change.started) <= LATELY_DAYS * 86_400]
+    changes = (change for change in gathered.changes if change.role != "reference" and not is_small(change))
+    recent = [change for change in changes if newest - seconds(change.started) <= LATELY_DAYS * 86_400]
+    return sorted(recent, key=lambda change: change.started, reverse=True)
 
 
 def is_small(change: Change) -> bool:
@@ -163,20 +124,14 @@ def is_small(change: Change) -> bool:
     return is_exact(change.metric) and abs(change.ratio - 1) < FLOORS.get(change.metric, 0.0)
 
 
-def _newest_first(gathered: Gathered) -> list[Change]:
-    changes = (change for change in gathered.changes if change.role != "reference" and not is_small(change))
-    return sorted(changes, key=lambda change: change.started, reverse=True)
-
-
 def _groups(gathered: Gathered, known: Acknowledgements) -> dict[str, list[Facts]]:
-    """By suite, new changes that came with one run and have one cause; where none are lately, the newest of any age."""
+    """By suite, new changes that came with one run and have one cause."""
     bundles: dict[tuple[str, str, str], list[Change]] = defaultdict(list)
-    changes = lately(gathered)
-    for change in changes or _newest_first(gathered):
+    for change in lately(gathered):
         if not known.settled(change):
             bundles[change.suite, change.first_bad, change.cause].append(change)
     groups: dict[str, list[Facts]] = defaultdict(list)
-    for (suite, _, _), bundle in list(bundles.items())[: None if changes else _OLDER]:
+    for (suite, _, _), bundle in bundles.items():
         groups[suite].append(_group(gathered, known, bundle))
     return groups
 
@@ -199,15 +154,9 @@ def _group(gathered: Gathered, known: Acknowledgements, changes: Sequence[Change
 
 
 def _line(gathered: Gathered, change: Change) -> Facts:
-    """A series of a group, with its course as an SVG path, and when else its change may have begun."""
-    points = gathered.points_by_series.get(change.series)
-    course = "" if points is None else sparkline(points["value"].to_numpy(np.float64))
+    """A series of a group, and when else its change may have begun."""
     days = [str(_run(gathered, run).get("started", ""))[:10] or run for run in (change.earliest, change.latest)]
-    return {
-        "change": change,
-        "path": spark_path(course),
-        "note": "" if change.earliest == change.latest else " to ".join(days),
-    }
+    return {"change": change, "note": "" if change.earliest == change.latest else " to ".join(days)}
 
 
 def _run(gathered: Gathered, run: str) -> Facts:

@@ -19,15 +19,12 @@ from harness.dashboard.gather import Acknowledgements, gather
 from harness.dashboard.heat_map import LEGEND, OUTCOME_DAYS
 from harness.dashboard.overview import (
     LATELY_DAYS,
-    controls,
     is_small,
     known_changes,
-    lately,
-    machine_changes,
     machines,
     suites,
 )
-from harness.dashboard.tables import Commands, change_list, mean_panels, run_files, run_list, series_files, series_list
+from harness.dashboard.tables import change_list, mean_panels, run_files, run_list, series_files, series_list
 from harness.errors import RunError, UsageError
 from harness.history.changes import Change
 from harness.metrics import FLOORS
@@ -132,11 +129,10 @@ def make_dashboard(
         total = len(gathered.runs) + len(gathered.series) + gathered.comparisons["comparison"].nunique() + 1
         progress.stage("Writing pages", total)
         shutil.copytree(STATIC, folder / "static")
-        known, compared, commands = Acknowledgements(gathered), comparison_facts(gathered), Commands()
-        _write_many(folder, "run", run_files(gathered, commands), progress)
-        _write_many(folder, "series", series_files(gathered, commands, known), progress)
+        known, compared = Acknowledgements(gathered), comparison_facts(gathered)
+        _write_many(folder, "run", run_files(gathered), progress)
+        _write_many(folder, "series", series_files(gathered, known), progress)
         _write_many(folder, "comparison", comparison_files(gathered, compared), progress)
-        _write_many(folder, "commands", commands.files(), None)
         for name, picture in race_pictures(tunings):
             (folder / "data" / name).write_bytes(picture)
         lists = {
@@ -166,12 +162,9 @@ def make_dashboard(
             "lately_days": LATELY_DAYS,
             "small": sum(map(is_small, gathered.changes)),
             "size_floor": share(FLOORS["module-size"]),
-            "is_lately": bool(lately(gathered)),
             "comparisons": compared,
             "tunings": list(map(tuning_facts, tunings)),
             "machines": machines(gathered),
-            "controls": controls(compared),
-            "machine_changes": machine_changes(gathered),
             "clocks": [row for row in gathered.run_rows if row["clock"]],
             "notes": gathered.notes,
         }
@@ -184,12 +177,11 @@ def make_dashboard(
         progress.step("pages")
 
 
-def _write_many(folder: Path, kind: str, files: Iterable[tuple[str, Payload]], progress: Progress | None) -> None:
+def _write_many(folder: Path, kind: str, files: Iterable[tuple[str, Payload]], progress: Progress) -> None:
     (folder / "data" / kind).mkdir(parents=True)
     for key, payload in files:
         _write(folder / "data" / kind / f"{key}.js", script(f"{kind}/{key}", payload))
-        if progress is not None:
-            progress.step(kind)
+        progress.step(kind)
 
 
 def _write(path: Path, text: str) -> None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from harness.dashboard.comparisons import compare_command
 from harness.dashboard.encode import Payload, key_of, metric_title, sparkline, table
 from harness.dashboard.gather import Acknowledgements, Gathered
+from harness.dashboard.heat_map import BAD
 from harness.history.changes import Change
 from harness.metrics import LATENCY, LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE, is_exact
 
@@ -30,6 +31,9 @@ _SERIES_COLUMNS = ("suite", "case", "model", "variant", "device", "peer", "case_
 _CASES = """
 SELECT run, "case", "role", toolchain, status, stage, message, flags, repro
 FROM cases ORDER BY run, suite, "case", toolchain
+"""
+_NEWEST = """
+SELECT suite, "case", arg_max(repro, (started, run)) FROM cases WHERE "role" = 'newest' AND repro <> '' GROUP BY ALL
 """
 _CHANGE_FACTS = ("kind", "before", "after", "p", "cause", "evidence", "toolchain_before", "toolchain_after", "commits")
 _CHANGE_RUNS = ("last_good", "first_bad", "earliest", "latest", "until")
@@ -87,44 +91,10 @@ def change_list(gathered: Gathered, known: Acknowledgements) -> Payload:
     )
 
 
-# --- Command lines ---
-
-
-class Commands:
-    """The command lines that repeat each case, each once; character 1 in them stands for the toolchain.
-
-    So one text serves for the commands of all nights.
-    """
-
-    def __init__(self) -> None:
-        self._texts: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
-        self._newest: dict[tuple[str, str], str] = {}
-
-    def number(self, suite: str, case: str, text: str, toolchain: str, *, is_newest: bool) -> int | None:
-        """Which of the case's commands it is; None where there is none."""
-        if not text:
-            return None
-        if is_newest:
-            self._newest[suite, case] = text
-        if toolchain and "\1" not in text:
-            text = text.replace(toolchain, "\1")
-        texts = self._texts[suite, case]
-        return texts.setdefault(text, len(texts))
-
-    def newest(self, suite: str, case: str) -> str:
-        """Those of the case's last run; "" where there are none."""
-        return self._newest.get((suite, case), "")
-
-    def files(self) -> Iterator[tuple[str, Payload]]:
-        """The key and the data of each case."""
-        for (suite, case), texts in self._texts.items():
-            yield key_of(f"{suite}\0{case}"), {"commands": list(texts)}
-
-
 # --- A file for each run ---
 
 
-def run_files(gathered: Gathered, commands: Commands) -> Iterator[tuple[str, Payload]]:
+def run_files(gathered: Gathered) -> Iterator[tuple[str, Payload]]:
     """The key and the data of each run, in order of time: what became of its cases, and figures with their changes."""
     points = gathered.points.copy()
     before = points["value"].shift().where(points["series"] == points["series"].shift())
@@ -136,13 +106,12 @@ def run_files(gathered: Gathered, commands: Commands) -> Iterator[tuple[str, Pay
     for run in gathered.run_rows:
         own_cases = cases_by_run.get(run["run"], cases[:0])
         own_points = points_by_run.get(run["run"], points[:0])
-        yield run["key"], _run(gathered, run["suite"], own_cases, own_points, commands)
+        yield run["key"], _run(gathered, run["suite"], own_cases, own_points)
 
 
-def _run(gathered: Gathered, suite: str, cases: pd.DataFrame, points: pd.DataFrame, commands: Commands) -> Payload:
+def _run(gathered: Gathered, suite: str, cases: pd.DataFrame, points: pd.DataFrame) -> Payload:
     columns = {name: cases[name].tolist() for name in cases.columns}
     place = {pair: row for row, pair in enumerate(zip(columns["case"], columns["toolchain"], strict=True))}
-    words = zip(*(columns[name] for name in ("case", "repro", "toolchain", "role")), strict=True)
     metrics = [
         {
             "metric": metric,
@@ -161,10 +130,7 @@ def _run(gathered: Gathered, suite: str, cases: pd.DataFrame, points: pd.DataFra
             len(cases),
             name=[gathered.name_numbers[suite, case] for case in columns["case"]],
             **{name: columns[name] for name in ("role", "toolchain", "status", "stage", "message", "flags")},
-            commands=[
-                commands.number(suite, case, text, toolchain, is_newest=role == "newest")
-                for case, text, toolchain, role in words
-            ],
+            repro=cases["repro"].where(cases["status"].isin(BAD), ""),  # that of others is with their series
         ),
         "metrics": metrics,
     }
@@ -173,7 +139,7 @@ def _run(gathered: Gathered, suite: str, cases: pd.DataFrame, points: pd.DataFra
 # --- A file for each series ---
 
 
-def series_files(gathered: Gathered, commands: Commands, known: Acknowledgements) -> Iterator[tuple[str, Payload]]:
+def series_files(gathered: Gathered, known: Acknowledgements) -> Iterator[tuple[str, Payload]]:
     """The key and the data of each series: its points, its changes, and the reference toolchain's series beside it."""
     pairs = gathered.comparisons[["base_run", "head_run", "comparison"]].drop_duplicates()  # the newest first
     compared = {(base, head): key_of(name) for base, head, name in reversed(pairs.to_numpy().tolist())}
@@ -196,6 +162,8 @@ def series_files(gathered: Gathered, commands: Commands, known: Acknowledgements
             "command": compare_command(change, runs, gathered.place),
         }
 
+    newest = gathered.history.query(_NEWEST).itertuples(index=False, name=None)
+    repro = {(suite, case): text for suite, case, text in newest}
     for row in rows:
         changes = gathered.changes_by_series.get(row["series"], [])
         yield (
@@ -207,7 +175,7 @@ def series_files(gathered: Gathered, commands: Commands, known: Acknowledgements
                 "references": references.get(_siblings(row), []) if row["role"] != "reference" else [],
                 "points": _points(gathered, row["series"]),
                 "changes": list(map(change_data, changes)),
-                "repro": commands.newest(row["suite"], row["case"]),
+                "repro": repro.get((row["suite"], row["case"]), ""),
             },
         )
 

@@ -13,9 +13,8 @@ from typing import Any, Literal
 
 from harness.dashboard import make_dashboard
 from harness.dashboard.gather import Gathered, gather
-from harness.history.acknowledged import acknowledge
 from harness.history.changes import Change
-from harness.history.events import group_changes
+from harness.history.events import acknowledge, group_changes
 from harness.history.series import History, usable_runs
 from harness.progress import Silent
 from harness.store.marks import Acknowledgement, Marks

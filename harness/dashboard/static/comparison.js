@@ -136,6 +136,6 @@ dashboard.page(async () => {
     return el("div", {}, el("p", {}, table.reason[row]), dashboard.facts([
       ["Model", dashboard.name(table.model[row])], ["Variant", dashboard.name(table.variant[row])], ["Device", dashboard.name(table.device[row])],
       ["p", format.p(table.p[row])], ["Floor", table.floor[row] ? format.share(table.floor[row]) : ""], ["Gate", table.gate[row]],
-    ]), dashboard.commands(`${comparison.command_of_all} --filter ${table.filter[row]}`));
+    ]));
   }
 });

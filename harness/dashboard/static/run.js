@@ -144,15 +144,7 @@ dashboard.page(async () => {
     }).filter(Boolean);
     const box = el("div", {}, cases.message[row] ? el("p", {}, dashboard.cut(cases.message[row], 4000)) : null, dashboard.facts(lines),
       cases.flags[row] ? dashboard.facts([["Flags", el("code", {}, dashboard.cut(cases.flags[row], 4000))]]) : null);
-    if (cases.commands[row] !== null) commands(row, box);
+    if (cases.repro[row]) box.append(dashboard.commands(cases.repro[row]));
     return box;
-  }
-
-  function commands(row, box) {
-    const name = cases.name[row];
-    dashboard.load(`commands/${names.key[name]}`).then((known) => {
-      const text = known.commands[cases.commands[row]].replaceAll("\u0001", () => cases.toolchain[row]);
-      box.append(dashboard.commands(text));
-    }, () => {});
   }
 });
