@@ -23,7 +23,7 @@ from harness.dashboard.tables import chained_means, mean_panels
 from harness.history.changes import Change
 from harness.records.comparison import Explained
 from harness.report.data import document_of
-from harness.report.explanation_words import short_form
+from harness.report.explanation_page import short_form
 from harness.store.files import adapter
 from harness.store.kinds import TUNING
 from tests.builders import Notes
