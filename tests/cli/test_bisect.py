@@ -43,12 +43,8 @@ def test_a_bisect_ends_by_what_it_knows_and_is_printed_again(
 ) -> None:
     path = tmp_path / "a-bisect"
     path.mkdir()
-
-    def run() -> Bisection:
-        (path / BISECT.file).write_text(document_of(found).decode())
-        return found
-
-    session = SimpleNamespace(directory=SimpleNamespace(path=path), run=run)
+    (path / BISECT.file).write_text(document_of(found).decode())
+    session = SimpleNamespace(directory=SimpleNamespace(path=path), run=lambda: found)
     monkeypatch.setattr(commands, "session_of", lambda *_: session)
     assert run_command_line(["bisect", "small.toml", "--format", "json"]) == status
     printed = capsys.readouterr()
@@ -56,8 +52,6 @@ def test_a_bisect_ends_by_what_it_knows_and_is_printed_again(
     assert printed.err.endswith(f"Kept in {path}\n")
     assert run_command_line(["report", str(path), "--format", "json"]) == status
     assert capsys.readouterr().out == printed.out
-    assert run_command_line(["report", str(path), "--format", "markdown"]) == status
-    assert "net/stock@cpu" in capsys.readouterr().out
     assert run_command_line(["plot", str(path), "--out", "x.svg"]) == 2
     (path / BISECT.file).rename(path / BISECT.begun_file)
     assert run_command_line(["report", str(path)]) == 2
@@ -133,18 +127,15 @@ def asked(suite: None, monkeypatch: pytest.MonkeyPatch) -> list[TuneOptions]:
     return options
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [("90", 90), ("15m", 900), ("1.5h", 5400), (" 2 m ", 120), *((text, None) for text in ("0m", "-5s", "5d", "1h30"))],
-)
-def test_a_budget_is_a_time(
-    text: str, seconds: float | None, asked: list[TuneOptions], capsys: pytest.CaptureFixture[str]
-) -> None:
-    status = run_command_line(["tune", "small.toml", f"--budget={text}", "--quiet"])
-    assert (status, [options.budget for options in asked]) == ((0, [seconds]) if seconds else (2, []))
+def test_a_budget_is_a_time(asked: list[TuneOptions], capsys: pytest.CaptureFixture[str]) -> None:
+    for text in ("90", "15m", "1.5h", " 2 m "):
+        assert run_command_line(["tune", "small.toml", f"--budget={text}", "--quiet"]) == 0
+    assert [options.budget for options in asked] == [90, 900, 5400, 120]
     printed = capsys.readouterr()
-    assert seconds is None or (TUNED.sentence in " ".join(printed.out.split()) and printed.err == "")
-    assert seconds or "is no time; write 90s, 15m or 2h" in printed.err
+    assert TUNED.sentence in " ".join(printed.out.split()) and printed.err == ""
+    for text in ("0m", "-5s", "5d", "1h30"):
+        assert run_command_line(["tune", "small.toml", f"--budget={text}"]) == 2
+        assert "is no time; write 90s, 15m or 2h" in capsys.readouterr().err
 
 
 def test_a_model_that_cannot_begin_is_told_and_the_next_one_is_printed(

@@ -96,38 +96,27 @@ def every(diagnosis: Diagnosis) -> list[Finding]:
 
 
 INTEL = {"turbo": True, "frequency_driver": "intel_pstate"}
+LIMITED = {"cpu_limit_cores": 2.0, "cpu_throttled_periods": 7}
 CHANGES: list[tuple[str, dict[str, Any], Level | None, str, str]] = [
     ("cpu", {"governor": "powersave"}, "warning", "the frequency governor is powersave", "cpupower"),
     ("cpu", {"turbo": True}, "warning", "turbo is on", "echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost"),
     ("cpu", INTEL, "warning", "turbo is on", "echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo"),
     ("cpu", {"smt": True}, "warning", "simultaneous multithreading is on", "/smt/control"),
-    ("cpu", {"usable_cores": 2}, "warning", "this process may use 2 cores of 32, by its affinity", ""),
     ("cpu", {"usable_cores": 1, "logical_cores": 1}, "warning", "may use 1 core; what is timed shares it", ""),
     ("cpu", {"usable_cores": 4}, "ok", "this process may use 4 cores of 32, by its affinity", ""),
     ("cpu", {"cores_by_kind": ["0-15", "16-31"]}, "warning", "longer on 16-31 than on 0-15", "--cpu-list 0-15 harness"),
     ("load", {"load_1min": 1.0}, "warning", "the load of the last minute is 1.00", "top"),
     ("load", {"load_1min": 0.99}, "ok", "the load of the last minute is 0.99", ""),
     ("load", {"steal_percent": 1.1}, "warning", "1.1 % of the CPU time", ""),
+    ("load", {"steal_percent": 1.0}, None, "steal", ""),
     ("machine", {"virtual": True, "hypervisor": "Xen"}, "warning", "this is a virtual machine (Xen): ", ""),
-    ("memory", {"available_bytes": 2**30}, "warning", "1.0 GiB of memory is free", ""),
     ("memory", {"swap_used_bytes": 2**30}, "warning", "1.0 GiB of memory is swapped out", "swapoff"),
+    ("memory", {"swap_used_bytes": 2**20}, None, "swap", ""),
     ("memory", {"transparent_huge_pages": "always"}, "note", "huge pages", "echo madvise"),
     ("process", {"memory_limit_bytes": 2**30}, "warning", "is free (a container's limit: 1.0 GiB)", ""),
-    ("process", {"memory_limit_bytes": 2**33}, "ok", "is free (a container's limit: 8.0 GiB)", ""),
-    (
-        "process",
-        {"cpu_limit_cores": 2.0, "cpu_throttled_periods": 7},
-        "warning",
-        "spent, 7 times so far",
-        "--cpuset-cpus",
-    ),
+    ("process", LIMITED, "warning", "spent, 7 times so far", "--cpuset-cpus"),
     ("process", {"niceness": 10}, "warning", "niceness 10", ""),
     ("process", {"aslr": False}, "note", "address space randomisation is off", "randomize_va_space=2"),
-    # What is harmless is not mentioned.
-    ("load", {"steal_percent": 1.0}, None, "steal", ""),
-    ("memory", {"swap_used_bytes": 2**20}, None, "swap", ""),
-    ("memory", {"transparent_huge_pages": "never"}, None, "huge", ""),
-    ("process", {"niceness": -5}, None, "niceness", ""),
 ]
 
 
@@ -167,28 +156,19 @@ OWN_TIME = "this kernel counts a thread's time in ticks"
     ("facts", "level", "what", "advice"),
     [
         ({"toolchain": TOOLCHAIN}, "ok", "IREE 3.13.0, revision 89ece87b8985", ""),
-        ({}, "missing", NO_TOOLCHAIN, ""),
         ({"environments": (OLDER,)}, "ok", "IREE 3.12.0 for --toolchain 3.12.0, 627 MB in the cache", ""),
         ({}, "missing", "no device can be looked for without IREE's tools", ""),
-        ({"probes": (LOCAL,)}, "ok", "local-sync: this CPU, on one thread", ""),
-        ({"probes": (NO_CUDA,)}, "note", "cuda: no CUDA device (UNAVAILABLE: CUDA", "install the NVIDIA driver"),
         ({"probes": (NO_CUDA,), "asked": frozenset({"cuda"})}, "missing", "cuda: no CUDA device (", "install the"),
         # Of several devices, a suite says which one by its URI.
         ({"probes": (DeviceProbe(driver="cuda", devices=H200),)}, "ok", "cuda://GPU-bbbb: NVIDIA H200, compute", ""),
         ({"probes": (NAMELESS,)}, "ok", "cuda: cuda://GPU-1", ""),
-        (
-            {"probes": (LAVAPIPE,)},
-            "note",
-            "vulkan: llvmpipe (LLVM 15.0.6, 256 bits), Vulkan 1.3.230",
-            "times say nothing",
-        ),
+        ({"probes": (LAVAPIPE,)}, "note", "vulkan: llvmpipe (LLVM 15.0.6, 256 bits), Vulkan 1", "times say nothing"),
         ({"vulkan_drivers": DRIVERS}, "ok", 'vulkan_driver = "lavapipe": llvmpipe', ""),
         ({"vulkan_drivers": DRIVERS, "asked": frozenset({"lavapipe"})}, "note", SWIFTSHADER, "install Chromium"),
         (ASKED, "missing", SWIFTSHADER, "install Chromium"),
         ({"probes": (NO_CPU,)}, "missing", "local-sync: none", "reinstall"),
         ({"peers": PEERS}, "ok", "onnxruntime: ONNX Runtime 1.31.1", ""),
         ({"peers": PEERS}, "note", "halide: halide is not installed", "pip install 'iree-harness[halide]'"),
-        ({}, "ok", "hardware counters work, and are read beside the time", ""),
         ({"counters": "no counters here"}, "note", "no counters here", "times are measured all the same"),
         ({"own_time": OWN_TIME}, "note", OWN_TIME, "wall time decides"),
     ],
