@@ -32,10 +32,10 @@ from harness.machine.identity import describe_machine
 from harness.metrics import FLOORS, LATENCY, METRICS, REFERENCE_FACTS, TIMED, Metric, metric_named
 from harness.progress import Progress
 from harness.records.bisection import Bisection, Nearer, Position, Trial
-from harness.records.case import Case
 from harness.records.comparison import Verdict
 from harness.report import render
 from harness.stages.explaining import AskedPair, explain_pair, keep
+from harness.stages.ir import the_case
 from harness.stages.options import BisectOptions, OneCase, VerdictOptions
 from harness.stages.run import run_suite
 from harness.stages.session import policy_of, unmeasured
@@ -46,7 +46,7 @@ from harness.store.folders import find_folder
 from harness.store.run_directory import load_run
 from harness.store.work_directory import BisectDirectory, KeptSentence
 from harness.suite.load import Suite
-from harness.text import did_you_mean, such_as
+from harness.text import did_you_mean
 from harness.toolchain import Toolchain, toolchain_named
 from harness.toolchain.find import with_own_build
 from harness.toolchain.host_cpu import environment_here
@@ -344,10 +344,9 @@ def judge_now(options: VerdictOptions, progress: Progress) -> Judged:
     metric = require_metric(options.metric)
     path = find_folder(options.against, options.results, kind="run")
     run = load_run(path, rounds=False)
-    case = _case_meant(options, path, run.header.cases)
-    release = next(known.toolchain for known in run.header.cases if known.name == case)
-    if not release:
-        raise UsageError(f"--against {path}: {case} is run by another engine; name a case of a variant")
+    toolchains = {known.name: known.toolchain for known in run.header.cases if known.peer is None}
+    case = the_case(options.case, [*toolchains], f"--against {path}", f"harness report {path}")
+    release = toolchains[case]
     recorded = next(record for record in run.header.toolchains if record.version == release)
     toolchain = toolchain_named(release, progress.note)
     if toolchain.compiler_sha256 != recorded.compiler_sha256 and not metric.exact:
@@ -367,20 +366,6 @@ def judge_now(options: VerdictOptions, progress: Progress) -> Judged:
     policy = policy_of(options, rule, budget_s=options.row_budget, cap_s=options.row_cap, noise=noise)
     trial = try_pair(good, now, metric, policy, progress)
     return Judged(case=case, word=_WORDS.get(trial.verdict, "cannot tell"), reason=trial.reason, trial=trial)
-
-
-def _case_meant(options: VerdictOptions, path: Path, cases: Sequence[Case]) -> str:
-    """The case that the user names, or the only one of the run; what the suite of this moment has does not matter."""
-    names = [case.name for case in cases]
-    if options.case is None:
-        own = [case.name for case in cases if case.peer is None]
-        if len(own) != 1:
-            raise UsageError(f"--against {path}: which case is not said; give it behind the suite{such_as(own)}")
-        return own[0]
-    if options.case not in names:
-        hint = did_you_mean(options.case, names, f"; `harness report {path}` shows them all")
-        raise UsageError(f"--against {path}: the run has no case {options.case!r}{hint}")
-    return options.case
 
 
 def _now(options: VerdictOptions, case: str, release: Toolchain, progress: Progress) -> Place | Unusable:

@@ -42,7 +42,7 @@ def ir_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Failure],
             continue
         if isinstance(artifact, ModelArtifact):
             toolchain, limits = context.prepared.toolchain_of(case), context.options.compile_limits
-            compiled = Compiled.of(build, artifact, toolchain, limits)
+            compiled = Compiled.of(build, artifact, artifact.mlir, toolchain, limits)
             # What inputs decide differs between models of equal programs.
             key = (build.cache_key, str(compiled.shapes) if suite.storage else None)
             todo.setdefault(key, []).append(compiled)

@@ -29,14 +29,14 @@ from harness.report import render
 from harness.report.data import document_of
 from harness.report.explanation_page import is_changed
 from harness.report.names import side_names
-from harness.stages.ir import Compiled, at_readable_phases, cases_in, compiled_in_run
+from harness.stages.ir import Compiled, at_readable_phases, cases_in, compiled_in_run, the_case
 from harness.stages.options import ExplainOptions
 from harness.stages.session import SidesSession, words_of
 from harness.store.folders import find_folder
 from harness.store.run_directory import load_run
 from harness.store.work_directory import ExplanationDirectory
 from harness.suite.cases import case_meant
-from harness.text import did_you_mean, plural, such_as
+from harness.text import did_you_mean, plural
 from harness.toolchain import Toolchain
 
 _OF_RULE = ("floor", "alpha", "confirm_alpha", "confidence", "first_look")
@@ -319,7 +319,7 @@ def _only_case(sides: Sequence[Named], suite: Path | None) -> str:
         raise UsageError(
             "neither side is a run, so the case needs a suite; give --suite, as in --suite suites/esrgan.toml"
         )
-    return _one(None, cases_in(place), "")
+    return the_case(None, cases_in(place), place)
 
 
 def pair_of_runs(base: Side, head: Side, case: str | None) -> Pair:
@@ -331,7 +331,7 @@ def pair_of_runs(base: Side, head: Side, case: str | None) -> Pair:
         raise UsageError(
             f"{lacks} has no case {case!r}, so there is nothing to hold the other one against; name another"
         )
-    return pairs[_one(case, both, f"{base.label} and {head.label}: ")]
+    return pairs[the_case(case, both, f"{base.label} and {head.label}")]
 
 
 def pair_of_variant(side: Side, variant: str | None, case: str | None) -> Pair:
@@ -346,19 +346,10 @@ def pair_of_variant(side: Side, variant: str | None, case: str | None) -> Pair:
         if (variant is None and (case is not None or found is not side.baselines.get(found.group)))
         or found.variant == variant
     ]
-    head = cases[_one(case, wanted, f"{side.label}: ")]
+    head = cases[the_case(case, wanted, side.label)]
     base = side.baselines.get(head.group)
     if base is None:
         raise UsageError(f"{side.label}: {head.group} has no baseline; name another case")
     if base == head:
         raise UsageError(f"{side.label}: {head.name} is the baseline itself; name another variant with --variant")
     return Pair(name=head.name, base=base, head=head)
-
-
-def _one(case: str | None, names: Sequence[str], where: str) -> str:
-    """The case that is named, or the only one."""
-    if case is None and len(names) != 1:
-        raise UsageError(f"{where}which case is not said; give it behind the sides{such_as(names)}")
-    if case is not None and case not in names:
-        raise UsageError(f"{where}there is no case {case!r}{did_you_mean(case, names)}")
-    return names[0] if case is None else case

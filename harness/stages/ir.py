@@ -18,7 +18,7 @@ from harness.cache import cache_root
 from harness.compare.pairs import Side, is_toolchain, side_of
 from harness.compare.samplers import CacheMiss, Module, find_module
 from harness.compile import BuildCache
-from harness.errors import CaseError, NothingSelected, RunError, ToolchainError, UsageError
+from harness.errors import CaseError, RunError, ToolchainError, UsageError
 from harness.ir.counts import Inspected, count_files
 from harness.ir.differences import EXECUTABLE_PHASES, PROGRAM_PHASES, ComparedCase, IrComparison, compare_ir, read_parts
 from harness.ir.dump import LacksPhase, check_phases, dump_phases, entry_phase, print_ir
@@ -29,7 +29,7 @@ from harness.models.materialize import ModelArtifact
 from harness.process import Limits
 from harness.progress import Progress
 from harness.records.case import Case
-from harness.records.run import Build, Failure
+from harness.records.run import Build, Failure, ModelRecord
 from harness.stages.build import request_for
 from harness.stages.models import materialize_models, writing_the_cache
 from harness.stages.options import IrOptions, compile_limits
@@ -37,7 +37,7 @@ from harness.stages.prepare import Prepared, prepare
 from harness.store.folders import find_folder
 from harness.store.run_directory import HEADER_FILE, load_run
 from harness.suite.cases import Selection, case_names
-from harness.text import did_you_mean, plural
+from harness.text import did_you_mean, plural, such_as
 from harness.toolchain import Toolchain, toolchain_named
 from harness.toolchain.host_cpu import environment_here
 
@@ -55,17 +55,12 @@ class Compiled:
     limits: Limits  # What another compile of it may use
 
     @classmethod
-    def of(cls, build: Build, artifact: ModelArtifact, toolchain: Toolchain, limits: Limits) -> Compiled:
-        """A build of a model that was made now."""
-        shapes = [list(argument.shape) for argument in artifact.arguments]
-        return cls(build=build, mlir=artifact.mlir, shapes=shapes, toolchain=toolchain, limits=limits)
-
-    @classmethod
-    def of_module(cls, side: Side, module: Module, limits: Limits) -> Compiled:
-        """A module that a run left in the cache."""
-        model, toolchain = side.evidence.models[module.case.model], module.loadable.toolchain
+    def of(
+        cls, build: Build, model: ModelArtifact | ModelRecord, mlir: Path, toolchain: Toolchain, limits: Limits
+    ) -> Compiled:
+        """A build of a model, whose program may be what plugins made of it."""
         shapes = [list(argument.shape) for argument in model.arguments]
-        return cls(build=module.build, mlir=module.mlir, shapes=shapes, toolchain=toolchain, limits=limits)
+        return cls(build=build, mlir=mlir, shapes=shapes, toolchain=toolchain, limits=limits)
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -111,7 +106,7 @@ def at_readable_phases(
                 unread[error.phase] = error.why
 
 
-# --- ir_sides ---
+# --- what a user calls a case -> the case, compiled ---
 
 
 _FORM = "give one case or two, each as SUITE CASE, RUN:CASE, SUITE:CASE, or iree==3.12.0 with --suite and --case"
@@ -161,7 +156,9 @@ def named_cases(options: IrOptions) -> tuple[NamedCase, ...]:
         of_place = place or suite
         if of_place is None or not (place or release or options.suite):
             raise UsageError(f"{word}: {'is of no suite' if release else 'is no suite, run or release'}; {_FORM}")
-        named.append(NamedCase(place=of_place, case=own or case or _only_case(of_place, word), release=release))
+        named.append(
+            NamedCase(place=of_place, case=own or case or the_case(None, cases_in(of_place), word), release=release)
+        )
     return tuple(named)
 
 
@@ -172,28 +169,34 @@ def _parts(word: str) -> tuple[Path | None, str, str]:
         return None, release, case
     for where, case in ((word, ""), word.partition(":")[::2]):
         folder = find_folder(where, kind="run")
-        if folder.suffix == ".toml" or (folder / HEADER_FILE).is_file() or folder.is_file():
+        if folder.suffix == ".toml" or _is_run(folder) or folder.is_file():
             return folder, "", case
     return None, "", word
 
 
+def _is_run(place: Path) -> bool:
+    return (place / HEADER_FILE).is_file()
+
+
 def _suite_of(place: Path) -> Path:
-    is_run = (place / HEADER_FILE).is_file()
-    return Path(load_run(place, rounds=False).header.suite) if is_run else place
-
-
-def _only_case(place: Path, word: str) -> str:
-    names = cases_in(place)
-    if len(names) != 1:
-        raise UsageError(f"{word}: which case is not said; give it with --case, or as {word}:CASE")
-    return names[0]
+    return Path(load_run(place, rounds=False).header.suite) if _is_run(place) else place
 
 
 def cases_in(place: Path) -> list[str]:
     """The cases of IREE in a run's folder or a suite's file."""
-    if (place / HEADER_FILE).is_file():
+    if _is_run(place):
         return [case.name for case in load_run(place, rounds=False).header.cases if case.peer is None]
     return case_names(place, peers=False)
+
+
+def the_case(case: str | None, names: Sequence[str], where: object, all_of_them: str = "") -> str:
+    """The case that is named, or the only one; `all_of_them` is a command that shows their names."""
+    if case is None and len(names) != 1:
+        raise UsageError(f"{where}: which case is not said; give it with --case{such_as(names)}")
+    if case is not None and case not in names:
+        hint = f"; `{all_of_them}` shows them all" if all_of_them else None
+        raise UsageError(f"{where}: there is no case {case!r}{did_you_mean(case, names, hint)}")
+    return names[0] if case is None else case
 
 
 def compile_sides(named: Sequence[NamedCase], limits: Limits, progress: Progress) -> tuple[IrSide, ...]:
@@ -201,29 +204,20 @@ def compile_sides(named: Sequence[NamedCase], limits: Limits, progress: Progress
     found: dict[NamedCase, tuple[Case, Compiled]] = {}
     for place in dict.fromkeys(name.place for name in named):
         here = [name for name in dict.fromkeys(named) if name.place == place]
-        if (place / HEADER_FILE).is_file():
+        if _is_run(place):
             found |= {name: _case_of_run(name, limits, progress) for name in here}
         else:
             found |= _cases_of_suite(place, here, limits, progress)
-    sides = [found[name] for name in named]
-    labels = _labels(named, sides)
-    return tuple(
-        IrSide(case=case, name=name.case, label=label, compiled=compiled)
-        for name, label, (case, compiled) in zip(named, labels, sides, strict=True)
-    )
-
-
-def _labels(named: Sequence[NamedCase], sides: Sequence[tuple[Case, Compiled]]) -> list[str]:
     columns = [
         [name.case for name in named],
-        [compiled.toolchain.version for _, compiled in sides],
+        [found[name][1].toolchain.version for name in named],
         [name.place.name for name in named],
     ]
     telling = [column for column in columns if len(set(column)) > 1] or columns[:1]
-    return [" of ".join(parts) for parts in zip(*telling, strict=True)]
-
-
-# --- of a suite ---
+    return tuple(
+        IrSide(case=found[name][0], name=name.case, label=" of ".join(words), compiled=found[name][1])
+        for name, words in zip(named, zip(*telling, strict=True), strict=True)
+    )
 
 
 def _cases_of_suite(
@@ -231,12 +225,11 @@ def _cases_of_suite(
 ) -> dict[NamedCase, tuple[Case, Compiled]]:
     toolchains = {name.release: toolchain_named(name.release or None, progress.note) for name in named}
     versions = {toolchain.version: toolchain for toolchain in toolchains.values()}
-    names = tuple(dict.fromkeys(name.case for name in named))
-    selection = Selection(patterns=tuple(glob.escape(name) for name in names))
-    try:
-        prepared = prepare(suite, selection, tuple(versions.values()))
-    except NothingSelected:
-        raise _no_case(suite, names[0]) from None
+    for name in named:
+        the_case(name.case, case_names(suite), suite, f"harness list {suite}")
+    prepared = prepare(
+        suite, Selection(patterns=tuple(glob.escape(name.case) for name in named)), tuple(versions.values())
+    )
     chosen = {name: _planned(suite, prepared, name.case, toolchains[name.release]) for name in named}
     prepared = replace(prepared, cases=tuple(chosen.values()))
     artifacts = materialize_models(prepared, limits, progress)
@@ -252,41 +245,30 @@ def _cases_of_suite(
         progress.step(case.name)
         if build.failure is not None:
             raise CaseError(build.failure.stage, f"{case.name}: {build.failure.message}", build.failure.stderr)
-        found[name] = case, Compiled.of(build, artifact, prepared.toolchain_of(case), limits)
+        found[name] = case, Compiled.of(build, artifact, artifact.mlir, prepared.toolchain_of(case), limits)
     return found
 
 
 def _planned(suite: Path, prepared: Prepared, name: str, toolchain: Toolchain) -> Case:
-    several = len(prepared.toolchains) > 1
-    names = (name, f"{name}:{toolchain.version}") if several else (name,)
-    case = next((case for case in prepared.cases if case.name in names), None)
-    if case is None:
-        raise _no_case(suite, name)
-    if case.peer is not None:
-        raise UsageError(f"{suite}: {name} is run by the peer {case.peer!r}, which has no IR; name a case of a variant")
+    names = (name, f"{name}:{toolchain.version}") if len(prepared.toolchains) > 1 else (name,)
+    case = next(case for case in prepared.cases if case.name in names)
+    _require_variant(case, suite)
     if case.skip is not None:
         raise CaseError("compile", f"{case.name} is skipped here: {case.skip}")
     return case
 
 
-def _no_case(suite: Path, name: str) -> UsageError:
-    hint = did_you_mean(name, case_names(suite), f"; `harness list {suite}` shows them all")
-    return UsageError(f"{suite}: there is no case {name!r}{hint}")
-
-
-# --- of a run ---
+def _require_variant(case: Case, where: Path) -> None:
+    if case.peer is not None:
+        raise UsageError(f"{where}: {case.name} is run by the peer {case.peer!r}, which has no IR; name another case")
 
 
 def _case_of_run(named: NamedCase, limits: Limits, progress: Progress) -> tuple[Case, Compiled]:
-    folder, name = named.place, named.case
+    folder = named.place
     side = side_of(load_run(folder, rounds=False), str(folder))
-    case = next((case for case in side.run.header.cases if case.name == name), None)
-    if case is None:
-        names = [case.name for case in side.run.header.cases]
-        hint = did_you_mean(name, names, f"; `harness report {folder}` shows them all")
-        raise UsageError(f"{folder}: there is no case {name!r}{hint}")
-    if case.peer is not None:
-        raise UsageError(f"{folder}: {name} is run by the peer {case.peer!r}, which has no IR; name another case")
+    cases = {case.name: case for case in side.run.header.cases}
+    case = cases[the_case(named.case, [*cases], folder, f"harness report {folder}")]
+    _require_variant(case, folder)
     toolchain = toolchain_named(case.toolchain, progress.note)
     if toolchain.compiler_sha256 != side.toolchains[case.toolchain].compiler_sha256:
         raise ToolchainError(f"{folder}: IREE {case.toolchain} here has another compiler than the run's; make it again")
@@ -304,7 +286,8 @@ def compiled_in_run(side: Side, case: Case, toolchain: Toolchain, limits: Limits
     except CacheMiss as error:
         suite = shlex.quote(side.run.header.suite)
         raise RunError(f"{error}; make the run again with `harness run {suite}`") from None
-    return module, Compiled.of_module(side, module, limits)
+    model = side.evidence.models[case.model]
+    return module, Compiled.of(module.build, model, module.mlir, module.loadable.toolchain, limits)
 
 
 # --- `harness ir`: what one case's IR is at the phases of the compiler, and where that of two differs ---

@@ -60,7 +60,7 @@ class UnderWay:
 
     def compiled(self, build: Build) -> Compiled:
         """A build of the model."""
-        return Compiled.of(build, self.artifact, self.toolchain, Limits())
+        return Compiled.of(build, self.artifact, self.artifact.mlir, self.toolchain, Limits())
 
     def sized(self, mlir_bytes: int) -> ModelArtifact:
         """A model of that size."""

@@ -454,7 +454,7 @@ def test_what_cannot_be_measured_now_cannot_be_told(say: Say, now: Failure | Exc
 
 
 def test_a_wrong_question_is_refused(say: Say, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"--against \S+: the run has no case 'net/fast@cpu'"):
+    with pytest.raises(UsageError, match=r"--against \S+: there is no case 'net/fast@cpu'"):
         say(10, case="net/fast@cpu")
     with pytest.raises(UsageError, match="--metric dispatch: there is no such metric"):
         say(10, metric="dispatch")

@@ -88,13 +88,13 @@ def test_a_variant_is_held_against_its_baseline(
 @pytest.mark.parametrize(
     ("sides", "variant", "case", "sentence"),
     [
-        ((SIDE,), None, None, "which case is not said; give it behind the sides, one of net/fast@cpu, net/inert@cpu"),
+        ((SIDE,), None, None, "which case is not said; give it with --case, one of net/fast@cpu, net/inert@cpu"),
         ((SIDE,), "fats", None, "has no variant 'fats'; did you mean \"fast\"?"),
         ((SIDE,), "stock", None, "net/stock@cpu is the baseline itself; name another variant with --variant"),
         ((SIDE,), "fast", "net/slow@gpu", "there is no case 'net/slow@gpu'"),
-        ((TWO_DEVICES,), "fast", None, "which case is not said; give it behind the sides, one of net/fast@cpu, net/f"),
+        ((TWO_DEVICES,), "fast", None, "which case is not said; give it with --case, one of net/fast@cpu, net/f"),
         ((NO_BASELINE,), "fast", None, "net@cpu has no baseline; name another case"),
-        ((BASE, SIDE), None, None, "which case is not said; give it behind the sides, one of net/stock@cpu, net/fast"),
+        ((BASE, SIDE), None, None, "which case is not said; give it with --case, one of net/stock@cpu, net/fast"),
         ((BASE, SIDE), None, "net/fats@cpu", "there is no case 'net/fats@cpu'; did you mean \"net/fast@cpu\"?"),
         ((BASE, SIDE), None, "net/inert@cpu", "results/base has no case 'net/inert@cpu', so there is nothing to hold "),
     ],

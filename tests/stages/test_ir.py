@@ -18,7 +18,7 @@ from harness.stages.ir import TELLING_PHASES, NamedCase, compare_cases, compile_
 from harness.stages.options import IrOptions, compile_limits
 from harness.store.run_directory import RunDirectory
 from tests.builders import make_case, make_header
-from tests.end_to_end.suites import COUNTED, LONG, MARKED, STOCK, lay_out_counted
+from tests.end_to_end.suites import COUNTED, MARKED, STOCK, lay_out_counted
 from tests.fakes.fake_toolchain import make_fake_toolchain
 
 DOUBLED, BROKEN = "twice/doubled@vm", "twice/broken@vm"
@@ -60,28 +60,16 @@ def inspect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Inspect:
     return inspect
 
 
-def refusal(inspect: Inspect, kind: type[HarnessError], case: str, *phases: str) -> str:
-    with pytest.raises(kind) as caught:
-        inspect(case, *phases)
-    assert caught.value.exit_code == (ExitCode.CASE_FAILED if kind is CaseError else ExitCode.USAGE)
-    return str(caught.value)
+# --- what there is ---
 
 
-# -------------------------------------------------------------------------------------------------------- what there is
-
-
-def test_by_default_the_phases_that_tell_most_and_no_text(inspect: Inspect) -> None:
+def test_the_phases_that_tell_most_or_those_that_are_asked_for_each_once_with_their_text(inspect: Inspect) -> None:
     found = inspect(STOCK)
-    assert found.case.name == STOCK
-    assert tuple(found.counts) == TELLING_PHASES
+    assert (found.case.name, tuple(found.counts), found.texts) == (STOCK, TELLING_PHASES, {})
     assert found.counts["input"].host["arith.addf"] == 1
     assert found.counts["flow"].executables["arith.addf"] == 1
-    assert found.texts == {}
-
-
-def test_phases_come_in_the_compilers_order_each_once_and_with_their_text(inspect: Inspect) -> None:
     found = inspect(STOCK, "stream", "start", "stream", "flow", texts=True)
-    assert list(found.counts) == list(found.texts) == ["start", "flow", "stream"]
+    assert list(found.counts) == list(found.texts) == ["start", "flow", "stream"], "in the compiler's order"
     assert "func.func @main(%arg0: tensor<4x8xf32>)" in found.texts["start"]
     for phase, op in {"start": "arith.addf", "flow": "flow.dispatch", "stream": "stream.cmd.dispatch"}.items():
         assert found.texts[phase].count(f"{op} ") == found.counts[phase].count(op) == 1
@@ -107,47 +95,35 @@ def test_two_cases_are_compared_without_a_phase_that_cannot_be_read_back_unless_
 
 def test_a_plugins_rewrite_shows_from_its_phase_on(inspect: Inspect) -> None:
     assert inspect(DOUBLED, "input").counts["input"].count("arith.addf") == 0
-    found = inspect(MARKED)
-    assert tuple(found.counts) == tuple(phase for phase in TELLING_PHASES if phase != "input")
-    assert refusal(inspect, CaseError, MARKED, "flow", "input") == (
-        "the model enters the compiler at phase 'flow', so it has no IR at 'input'; take a later phase"
-    )
-
-
-# ------------------------------------------------------------------------------------------------------- what is wrong
+    assert tuple(inspect(MARKED).counts) == tuple(phase for phase in TELLING_PHASES if phase != "input")
 
 
 @pytest.mark.parametrize(
     ("kind", "case", "phases", "words"),
     [
-        (
-            UsageError,
-            "twice/stock",
-            [],
-            "counted.toml: there is no case 'twice/stock'; did you mean \"twice/stock@vm\"?",
-        ),
+        (UsageError, "twice/stock", [], "counted.toml: there is no case 'twice/stock'; did you mean \"twice/stock@vm"),
         (UsageError, "*", [], "counted.toml: there is no case '*'; `harness list counted.toml` shows them all"),
         (CaseError, "twice/stock@gpu", [], "twice/stock@gpu is skipped here: no "),
         (
             CaseError,
             BROKEN,
             [],
-            f"{BROKEN}: iree-compile printed an error, though it exited with status 0: 'no-such-pass'",
+            f"{BROKEN}: iree-compile printed an error, though it exited with status 0: 'no-such-pa",
         ),
         (CaseError, "gone/stock@vm", [], "gone/stock@vm: "),
-        (
-            CaseError,
-            LONG,
-            ["bufferized"],
-            "the IR of a dispatch cannot be written (File name too long); give the model",
-        ),
+        (CaseError, MARKED, ["flow", "input"], "the model enters the compiler at phase 'flow', so it has no IR at 'in"),
     ],
 )
 def test_what_cannot_be_inspected(
     inspect: Inspect, kind: type[HarnessError], case: str, phases: list[str], words: str
 ) -> None:
-    assert refusal(inspect, kind, case, *phases).startswith(words)
+    with pytest.raises(kind) as caught:
+        inspect(case, *phases)
+    assert caught.value.exit_code == (ExitCode.CASE_FAILED if kind is CaseError else ExitCode.USAGE)
+    assert str(caught.value).startswith(words)
 
+
+# --- what a user calls a case ---
 
 PLAIN, TILED, LATE = "net/stock@cpu", "net/tiled@cpu", "net/late@cpu"
 SUITE, RUN = Path("net.toml"), Path("results/20260101-000000-net")
@@ -174,16 +150,13 @@ OTHER = Path("other.toml")
 @pytest.mark.parametrize(
     ("sides", "options", "named"),
     [
-        ("net.toml net/stock@cpu", {}, [(SUITE, PLAIN, "")]),
         ("gone.toml net/stock@cpu", {}, [(Path("gone.toml"), PLAIN, "")]),
         ("latest net/stock@cpu:3.12.0", {}, [(RUN, f"{PLAIN}:3.12.0", "")]),
         ("", {"suite": SUITE, "case": PLAIN}, [(SUITE, PLAIN, "")]),
         ("a b", {"suite": SUITE}, [(SUITE, "a", ""), (SUITE, "b", "")]),
         ("latest:a net.toml", {}, [(RUN, "a", ""), (SUITE, "a", "")]),
-        ("latest net.toml", {"case": "a"}, [(RUN, "a", ""), (SUITE, "a", "")]),
         ("latest net.toml a", {}, [(RUN, "a", ""), (SUITE, "a", "")]),
         ("iree==3.1 iree==3.2", {"suite": SUITE, "case": "a"}, [(SUITE, "a", "iree==3.1"), (SUITE, "a", "iree==3.2")]),
-        ("a iree==3.2", {"suite": SUITE}, [(SUITE, "a", ""), (SUITE, "a", "iree==3.2")]),
         ("latest:a iree==3.2:b", {}, [(RUN, "a", ""), (OTHER, "b", "iree==3.2")]),
     ],
 )
@@ -200,12 +173,11 @@ def test_the_case_may_be_left_out_where_there_is_one(here: Path, monkeypatch: py
 @pytest.mark.parametrize(
     ("sides", "options", "sentence"),
     [
-        ("", {}, "0 cases are given; give one case or two, each as "),
         ("a b c d", {"suite": SUITE}, "4 cases are given; give one case or two, each as "),
         ("nowhere:a", {}, "nowhere:a: is no suite, run or release; give one case or two"),
         ("latest:a b", {}, "b: is no suite, run or release; give one case or two"),
         ("iree==3.1 iree==3.2", {"case": "a"}, "iree==3.1: is of no suite; give one case or two"),
-        ("latest", {}, "latest: which case is not said; give it with --case, or as latest:CASE"),
+        ("latest", {}, "latest: which case is not said; give it with --case, one of net/stock@cpu, net/tiled"),
     ],
 )
 def test_what_is_no_name(here: Path, sides: str, options: dict[str, Any], sentence: str) -> None:
@@ -218,7 +190,6 @@ def test_what_is_no_name(here: Path, sides: str, options: dict[str, Any], senten
     ("case", "compiler", "kind", "words"),
     [
         ("net/stok@cpu", "cc", UsageError, "there is no case 'net/stok@cpu'; did you mean \"net/stock@cpu\"?"),
-        ("x", "cc", UsageError, f"there is no case 'x'; `harness report {RUN}` shows them all"),
         ("net/peer@cpu", "cc", UsageError, "net/peer@cpu is run by the peer 'onnxruntime', which has no IR; name"),
         (TILED, "cc", CaseError, f"{TILED} was not compiled (no such pass)"),
         (LATE, "cc", CaseError, f"{LATE} was not compiled (it was left out)"),
