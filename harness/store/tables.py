@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 NOTHING_YET = "There is no run here yet; `harness run SUITE` adds one, and from the second on there is a history."
 _NAMED = 3
 _QUOTES = 'the columns "case" and "group" need their quotes, since they are words of SQL'
+_ONLY_READS = "a query only reads, and `harness history --columns` lists the tables"
 _TURNS = re.compile(r"\bturns\b", re.IGNORECASE)
 # A run cannot know that its own clock is ahead.
 _FUTURE = """
@@ -106,7 +107,7 @@ class Tables:
             latest = (datetime.now(timezone.utc) + AHEAD).isoformat(timespec="seconds")
             self.connection.execute(_FUTURE, [latest])
             left_out = self._read_tags(choice)
-            self._notes += self._notes_on_runs()
+            self._note_wrong_clocks()
             if not left_out and self.query("SELECT run FROM runs LIMIT 1").empty:
                 self._notes.append(NOTHING_YET)
             lock(self.connection)
@@ -146,8 +147,7 @@ class Tables:
                 self.connection.execute("ROLLBACK")
         except (duckdb.Error, UnicodeError, ValueError) as error:
             message = " ".join(str(error).split())[:300]
-            advice = "a query only reads, and `harness history --columns` lists the tables"
-            advice = _QUOTES if "Parser Error" in message else advice
+            advice = _QUOTES if "Parser Error" in message else _ONLY_READS
             raise UsageError(f"the query cannot be answered: {message}; {advice}") from None
         return frame
 
@@ -245,14 +245,12 @@ class Tables:
 
     @contextlib.contextmanager
     def _guarded(self, what: str) -> Iterator[None]:
-        """Make a note of what cannot be read: one folder costs no other."""
+        """Make a note of what cannot be read: one folder, which may hold anything, costs no other."""
         try:
             yield
-        except HarnessError as error:
-            self._notes.append(f"{what}: {one_line(str(error))}")
-        except Exception as error:  # a folder may hold anything
-            detail = one_line(f"{type(error).__name__}: {error}")[:200]
-            self._notes.append(f"{what}: it cannot be put into tables ({detail})")
+        except Exception as error:
+            text = str(error) if isinstance(error, HarnessError) else f"{type(error).__name__}: {error}"[:200]
+            self._notes.append(f"{what}: {one_line(text)}")
 
     def _read_tags(self, choice: RunChoice | None) -> list[str]:
         """Fill the table `tags`, and take the runs that are left out from the others; their ids."""
@@ -266,22 +264,19 @@ class Tables:
         runs = {str(run) for (run,) in self.connection.execute("SELECT run FROM runs").fetchall()}
         left, notes = choose_runs(choice, runs, tags)
         self._notes += notes
-        if left:
-            self._folders = {run: folder for run, folder in self._folders.items() if run not in set(left)}
-            for table in RUN_TABLES:
-                rows = f"DELETE FROM {table} WHERE run IN (SELECT unnest(?::VARCHAR[]))"  # noqa: S608 (our names)
-                self.connection.execute(rows, [left])
+        for run in left:
+            self._folders.pop(run, None)
+        for table in RUN_TABLES if left else ():
+            rows = f"DELETE FROM {table} WHERE run IN (SELECT unnest(?::VARCHAR[]))"  # noqa: S608 (our names)
+            self.connection.execute(rows, [left])
         return left
 
-    def _notes_on_runs(self) -> list[str]:
-        wrong = self.query("SELECT run, clock FROM runs WHERE clock <> '' ORDER BY started, run")
-        notes = [
-            f"The clock of {run} was wrong ({clock}), so it is left out where change points are looked for."
-            for run, clock in zip(wrong["run"][:_NAMED], wrong["clock"][:_NAMED], strict=True)
-        ]
-        if len(wrong) > _NAMED:
-            notes.append(f"So are {len(wrong) - _NAMED:,} more, whose column `clock` says why.")
-        return notes
+    def _note_wrong_clocks(self) -> None:
+        rows = self.query("SELECT run, clock FROM runs WHERE clock <> '' ORDER BY started, run")
+        if wrong := [f"{run} ({clock})" for run, clock in zip(rows["run"], rows["clock"], strict=True)]:
+            more = f" and {len(wrong) - _NAMED:,} more" if len(wrong) > _NAMED else ""
+            named = f"{', '.join(wrong[:_NAMED])}{more}"
+            self._notes.append(f"With a wrong clock, and left out where change points are looked for: {named}.")
 
 
 _OF_ACCOUNT = tuple(field.name for field in fields(Account) if field.name != "on_calling_thread")

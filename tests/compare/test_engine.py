@@ -9,12 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.compare.engine import (
-    MOST_GENERATIONS,
-    STOPPED,
     Decision,
-    Generation,
     Outcome,
-    StoppedEarly,
     decide,
 )
 from harness.stats.rule import combine_p, generations_needed, take_look
@@ -47,32 +43,6 @@ def test_all_rows_take_a_look_before_any_takes_the_next_and_confirmations_come_l
         ("noisy", 16),  # to 32, where the budget ends; what was found waits until all looking is over
         ("slower", 16),
     ]
-
-
-@pytest.mark.parametrize(
-    ("generations_until_then", "decisions"),
-    [
-        (4, ["inconclusive", "inconclusive", "inconclusive"]),  # in the first row's first look
-        (25, ["inconclusive", "inconclusive", "unchanged"]),  # the slower one is found, and not confirmed yet
-        (71, ["inconclusive", "inconclusive", "unchanged"]),  # in the middle of confirming
-    ],
-)
-def test_who_stops_it_gets_what_is_decided(generations_until_then: int, decisions: list[Decision]) -> None:
-    rows = {"noisy": generations(*NOISY), "slower": generations(*SLOWER), "equal": generations(*EQUAL)}
-    seen: list[str] = []
-
-    def stop(name: str, _: Generation) -> None:
-        seen.append(name)
-        if len(seen) == generations_until_then:
-            raise KeyboardInterrupt
-
-    with pytest.raises(StoppedEarly) as stopped:
-        list(decide([a_task(name, steps, budget_s=32) for name, steps in rows.items()], stop))
-    outcomes = stopped.value.outcomes
-    assert [outcome.name for outcome in outcomes] == list(rows)
-    assert [outcome.decision for outcome in outcomes] == decisions
-    assert [outcome.reason == STOPPED for outcome in outcomes] == [word == "inconclusive" for word in decisions]
-    assert sum(len(outcome.generations) for outcome in outcomes) == generations_until_then
 
 
 # --- What it says ---
@@ -289,15 +259,6 @@ def test_whatever_later_generations_cost_the_last_one_begins_within_the_budget(f
     assert spent_before_last(outcome) <= 32
     if first < 32:  # and what there is room for is used
         assert spent_before_last(outcome) + outcome.generations[-1].seconds + later > 32 - 1e-9
-
-
-@pytest.mark.parametrize(
-    ("seconds", "budget_s", "size"),
-    [(0.0, 16, MOST_GENERATIONS), (0.3, 1e-12, 1), (0.3, 1e12, MOST_GENERATIONS), (0.3, math.inf, MOST_GENERATIONS)],
-)
-def test_absurd_budgets_and_clocks_have_an_end_too(seconds: float, budget_s: float, size: int) -> None:
-    outcome = outcome_of(generations(*NOISY, seconds=seconds), budget_s=budget_s)
-    assert (outcome.decision, len(outcome.generations)) == ("inconclusive", size)
 
 
 LOG_RATIOS = st.lists(st.one_of(st.floats(min_value=-0.2, max_value=0.2), st.none()), min_size=1, max_size=24)

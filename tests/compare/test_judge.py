@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from harness.compare.comparison import conclude, plan_comparison
+from harness.compare.comparison import plan_comparison
 from harness.compare.judge import Timings, judge, judge_recorded, rules_of
 from harness.compare.options import CompareOptions
 from harness.compare.pairs import Pair, Side, pair_runs, pair_within
@@ -18,7 +18,7 @@ from harness.records.run import HostRecord, Round
 from harness.stats import Estimate
 from harness.stats.intervals import paired_mean
 from harness.stats.rule import Rule, Standing
-from tests.builders import make_header, make_row
+from tests.builders import make_header
 from tests.compare.runs import a_case, a_round, a_side
 
 MIRRORED: dict[Standing, Standing] = {"higher": "lower", "lower": "higher", "equal": "equal", "open": "open"}
@@ -75,19 +75,6 @@ def test_floors_of_the_user_come_before_the_suites_and_those_before_our_own() ->
     floors = {name: rule.floor for name, rule in rules_of(header, "results/x").items()}
     assert floors == {**FLOORS, "latency": 0.03, "compile-time": 0.2}
     assert rules_of(header, "results/x", 0.5)["latency"].floor == 0.5
-
-
-@pytest.mark.parametrize(("measured", "told"), [(["ash"], ["ash"]), ([], ["ash", "oak"])])
-def test_the_hosts_of_a_comparison_are_those_that_measured_or_where_all_rows_failed_all(
-    measured: list[str], told: list[str]
-) -> None:
-    base, head = a_side(a_case()), a_side(a_case(), label="results/head", code={a_case().name: "head"})
-    plan = plan_comparison(base, head, CompareOptions(remeasure=False))
-    hosts = [HostRecord(name=name, environment={"machine": {"id": name}}) for name in ("ash", "oak")]
-    row = make_row("failed" if not measured else "unchanged", case=a_case().name, hosts=tuple(measured))
-    comparison = conclude(plan, [row], {}, created="", hosts=hosts)
-    assert [host.name for host in comparison.hosts] == told
-    assert comparison.machine.description == "; ".join(f"{name}: machine {name}" for name in told)
 
 
 def test_a_pattern_on_a_device_means_the_device_of_each_host() -> None:

@@ -13,7 +13,6 @@ from harness.compare import sides as sides_module
 from harness.compare.commits import Commit
 from harness.compare.pairs import Side, is_toolchain, pair_runs, side_of
 from harness.compare.sides import (
-    machine_facts,
     require_comparable,
     require_two,
     resolve,
@@ -283,10 +282,3 @@ def test_of_several_hosts_it_is_that_of_each_case_that_counts() -> None:
         "chooses cases"
     )
     assert side_facts(base, "base").machine == "ash: machine ash; elm: machine elm"
-
-
-def test_a_comparison_on_a_fleet_tells_of_its_hosts_in_one_line() -> None:
-    hosts = [HostRecord(name=f"host-{number}", environment={"machine": {"id": f"{number}"}}) for number in range(20)]
-    assert machine_facts({"machine": MACHINE}, [], hosts).description == (
-        "host-0: machine 0; host-1: machine 1; host-2: machine 2; host-3: machine 3; and 16 more hosts"
-    )

@@ -16,7 +16,6 @@ from harness.stats.rule import (
     Rule,
     Standing,
     adjust_p,
-    combine_p,
     confirmation_p,
     confirmation_size,
     detectable_change,
@@ -117,13 +116,6 @@ def test_every_look_at_a_confirmation_is_paid_for_so_that_fewer_than_eight_confi
     assert (found, found <= RULE.confirm_alpha) == (p, size == 8)
     assert confirmation_size(size, RULE) == 8
     assert confirmation_size(32, RULE) == 32  # as large as the finding
-
-
-@given(st.floats(min_value=0, max_value=1), st.floats(min_value=0, max_value=1))
-def test_a_finding_and_its_confirmation_make_one_p_value(finding: float, confirmation: float) -> None:
-    both = combine_p(finding, confirmation)
-    assert finding * confirmation <= both <= 1
-    assert both == combine_p(confirmation, finding)
 
 
 # --- What can be found ---
