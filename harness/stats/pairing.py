@@ -4,23 +4,9 @@ Two cases are compared only inside a round, where their turns follow each other 
 machine for longer than that (a neighbour, a change of frequency) slows both, and drops out of their ratio. Taking the
 median of such ratios is two to three times tighter than the ratio of two medians.
 
-Own time: what a turn took by the clock, less the time for which its thread could have run and had no core.
-
-On a busy machine most of what makes equal turns differ is that other processes had the core. The kernel says how much
-that was. It says so of threads, so own time exists where a device computes on the thread that calls. There it stands in
-for wall time wherever two turns are compared, by this rule:
-
-- Where the thread never gave its core away in either turn (no voluntary context switch), it was on the core or was
-  kept from it, nothing else: both go by the thread's CPU time (`on_core_ns`).
-- Where it did in one of them, it slept there, or waited for a file, a lock, a page or a device. That is part of what
-  its caller waits for, and stays: both turns go by wall time less the time for which the thread was ready to run and
-  had no core, the second figure of Linux's /proc/thread-self/schedstat (`undelayed_ns`).
-- Both go by wall time where one has neither: where other threads of the process computed meanwhile (for which the
-  thread may have made room), a container's quota stopped it (which it brings upon itself), the clocks contradict each
-  other, or the kernel does not tell.
-
-Two turns never go by two clocks, and the choice treats both alike. So equal programs stay exchangeable, and the test
-that docs/statistics.md describes stays exact.
+Own time is what a turn took by the clock, less the time for which its thread could have run and had no core. It stands
+in for wall time where a device computes on the thread that calls, by the rule of docs/statistics.md. Two turns never go
+by two clocks, and the choice treats both alike: so equal programs stay exchangeable, and the test there stays exact.
 """
 
 import math
@@ -123,7 +109,12 @@ def tabulate_rounds(rounds: Iterable[Round]) -> GroupTimes:
         number: np.array([_tabulate(measured, columns, unusable) for measured in members])
         for number, members in groupby(ordered, key=lambda measured: measured.generation)
     }
-    return GroupTimes(columns=columns, generations=generations, taken=_taken(ordered), unusable=dict(unusable))
+    shares: dict[str, list[float]] = {}
+    for turn in (turn for measured in ordered for turn in measured.turns if usable(turn)):
+        if (share := taken_share(turn)) is not None:
+            shares.setdefault(turn.case, []).append(share)
+    taken = {case: float(np.mean(values)) for case, values in shares.items()}
+    return GroupTimes(columns=columns, generations=generations, taken=taken, unusable=dict(unusable))
 
 
 def _tabulate(measured: Round, columns: Mapping[str, int], unusable: Counter[str]) -> list[list[float]]:
@@ -148,22 +139,12 @@ def _tabulate(measured: Round, columns: Mapping[str, int], unusable: Counter[str
     return [per_call(wall_ns), per_call(on_core), per_call(undelayed), places]
 
 
-def _taken(rounds: Iterable[Round]) -> dict[str, float]:
-    shares: dict[str, list[float]] = {}
-    for measured in rounds:
-        for turn in measured.turns:
-            if usable(turn) and (share := taken_share(turn)) is not None:
-                shares.setdefault(turn.case, []).append(share)
-    return {case: float(np.mean(values)) for case, values in shares.items()}
-
-
 def counter_per_call(rounds: Iterable[Round], counter: str) -> dict[str, float]:
     """Median over a case's turns of one hardware event's count per call, for the cases that have it."""
     counts: dict[str, list[float]] = {}
-    for measured in rounds:
-        for turn in measured.turns:
-            if counter in turn.counters and turn.calls > 0:
-                counts.setdefault(turn.case, []).append(turn.counters[counter] / turn.calls)
+    for turn in (turn for measured in rounds for turn in measured.turns):
+        if counter in turn.counters and turn.calls > 0:
+            counts.setdefault(turn.case, []).append(turn.counters[counter] / turn.calls)
     return {case: float(np.median(values)) for case, values in counts.items()}
 
 

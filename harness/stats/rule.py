@@ -72,10 +72,7 @@ def take_look(samples: FloatArray, *, looks: int, rule: Rule, confirming: bool =
     """Where the samples lie, at one look of a plan of `looks`; p is times their number, and not corrected for rows.
 
     The interval's error is shared by all intervals that a row could end with: four fifths by the looks, the rest by the
-    confirmations that may follow each of them, which have twice the samples and more.
-
-    Args:
-        confirming: Whether the samples hold a confirmation too.
+    confirmations that may follow each of them (`confirming`), which have twice the samples and more.
     """
     error = 1 - rule.confidence
     share = (1 - _LOOKING) * error / (looks * CONFIRMING_LOOKS) if confirming else _LOOKING * error / looks
@@ -84,14 +81,10 @@ def take_look(samples: FloatArray, *, looks: int, rule: Rule, confirming: bool =
 
 
 def standing(look: Location, *, differs: bool, floor: float) -> Standing:
-    """What a look says of the row.
+    """What a look says of the row; `differs`: its p-value, corrected for everything, is small enough.
 
-    Args:
-        differs: Whether its p-value, corrected for everything, is small enough.
-
-    Returns:
-        `equal`: the whole interval lies within the floor, whether or not it holds zero. `higher` or `lower`: it differs
-        from zero, and the estimate lies beyond the floor. `open`: neither is known.
+    `equal`: the whole interval lies within the floor, whether or not it holds zero. `higher` or `lower`: it differs
+    from zero, and the estimate lies beyond the floor. `open`: neither is known.
     """
     edge = math.log1p(floor)
     if -edge <= look.low and look.high <= edge:
@@ -147,12 +140,9 @@ def combine_p(finding: float, confirmation: float) -> float:
 def detectable_change(noise: FloatArray, *, generations: int, rule: Rule, power: float = 0.9) -> float | None:
     """The smallest relative change that so many generations find with this power; None: not even twice the time.
 
-    A change of x moves every log ratio by log(1 + x), so noise of a module against itself, resampled and moved, is what
-    would be seen. It has to pass the first finding (at the last planned look) and the confirmation.
-
-    Args:
-        noise: Log ratios of a module against itself, one a generation; at least four.
-        generations: At most 64 count: more find what is smaller, and take minutes to simulate.
+    A change of x moves every log ratio by log(1 + x), so the log ratios of a module against itself (`noise`, at least
+    four), resampled and moved, are what would be seen. It has to pass the first finding (at the last planned look) and
+    the confirmation. At most 64 generations count: more find what is smaller, and take minutes to simulate.
     """
     if noise.size < 4 or generations < 1:
         return None

@@ -31,11 +31,8 @@ class RankLocation(Location):
 def locate(samples: FloatArray, *, confidence: float) -> RankLocation:
     """Estimate, interval and p-values of the centre of symmetry of independent samples.
 
-    A mean of two samples that is exactly zero counts against every claim that they differ from zero.
-
-    Args:
-        samples: One-dimensional, finite, at least one; ValueError otherwise.
-        confidence: Of the two-sided interval, between 0 and 1.
+    They are finite, and at least one; ValueError otherwise. A mean of two samples that is exactly zero counts against
+    every claim that they differ from zero.
     """
     if not samples.size or not np.isfinite(samples).all():
         raise ValueError("needs at least one sample, and finite ones")

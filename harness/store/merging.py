@@ -180,10 +180,6 @@ class _Merge:
 
     def _put_joined(self, run: Run, shards: Sequence[_ShardRun], report_of: Callable[[Run], str]) -> bool:
         """Copy a joined run; False: it is there already, though its files tell another time of joining."""
-        self.target.fetch([run.header.id])
-        there = self.target.local / run.header.id
-        if (there / HEADER_FILE).is_file() and load_run(there, rounds=False).header == run.header:
-            return False
         with tempfile.TemporaryDirectory(prefix="harness-shards-") as scratch:
             with RunDirectory.create(Path(scratch), run.header) as directory:
                 for field in RECORDS:
@@ -192,7 +188,13 @@ class _Merge:
                 for log in (log for shard in shards for log in sorted((shard.folder / LOGS_FOLDER).glob("*.txt"))):
                     directory.write(f"{LOGS_FOLDER}/{log.name}", read_document(log))
                 directory.finish(report_of)
-            return self._put(directory.path)
+            try:
+                return self._put(directory.path)
+            except RunError:
+                there = self.target.local / run.header.id
+                if (there / HEADER_FILE).is_file() and load_run(there, rounds=False).header == run.header:
+                    return False
+                raise
 
 
 def _folders_of(source: str) -> tuple[Place, list[str], bool]:

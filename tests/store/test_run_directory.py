@@ -14,28 +14,16 @@ from pathlib import Path
 import pytest
 
 from harness.errors import RunError
-from harness.records.run import (
-    Build,
-    Failure,
-    HostRecord,
-    Lost,
-    Peak,
-    Placed,
-    Run,
-    Work,
-)
+from harness.records.run import Build, Failure, HostRecord, Lost, Peak, Placed, Run, Work
 from harness.store.folders import is_id
 from harness.store.run_directory import RECORDS, Record, RunDirectory, load_rounds, load_run, new_run_id
 from tests.builders import make_header, make_round
 from tests.report.builders import make_full_run
 from tests.store.made import contents, edit, room_for
 
-BUILD = Build(
-    case="net/fast@cpu",
-    command=("iree-compile",),
-    cache_key="ab",
-    failure=Failure(stage="compile", message="no", stderr="two\nlines, ü"),
-)
+FAILURE = Failure(stage="compile", message="no", stderr="two\nlines, ü")
+BUILD = Build(case="net/fast@cpu", command=("iree-compile",), cache_key="ab", failure=FAILURE)
+Spoil = Callable[[Path], object]
 
 
 def test_every_kind_of_record_comes_back_as_it_was(tmp_path: Path) -> None:
@@ -56,14 +44,13 @@ def test_every_kind_of_record_comes_back_as_it_was(tmp_path: Path) -> None:
 
 
 def test_what_is_recorded_of_a_group_before_it_moved_stays_on_disk_and_does_not_count(tmp_path: Path) -> None:
-    failure = Failure(stage="measure", message="the device is gone")
     with RunDirectory.create(tmp_path, make_header()) as directory:
         for host in ("ash", "elm"):
             directory.append(HostRecord(name=host, environment={"machine": {"id": host}}))
         for attempt, host in enumerate(("ash", "elm", "ash", "elm")):
             directory.append(Placed(group="net@cpu", host=host, attempt=attempt))
             directory.append(replace(make_round(0, wall_ns=1000 + attempt), host=host, attempt=attempt))
-            directory.append(Lost(case="net/fast@cpu", generation=0, failure=failure, host=host, attempt=attempt))
+            directory.append(Lost(case="net/fast@cpu", generation=0, failure=FAILURE, host=host, attempt=attempt))
     run = load_run(directory.path)
     assert [(measured.host, measured.turns[0].wall_ns) for measured in run.rounds] == [("elm", 1003)]
     assert run.rounds == load_rounds(directory.path)
@@ -74,26 +61,18 @@ def test_what_is_recorded_of_a_group_before_it_moved_stays_on_disk_and_does_not_
     assert run.environment_of(replace(case, model="other")) == run.header.environment
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> Path:
-    """A run with a build and three rounds, of one machine."""
-    with RunDirectory.create(tmp_path / "results", make_header()) as directory:
-        directory.append(BUILD)
-        for number in range(3):
-            directory.append(make_round(number))
-    assert "host" not in (directory.path / "rounds.jsonl").read_text()
-    return directory.path
-
-
 @pytest.mark.parametrize(
     ("suite", "name"),
     [("a_2.x+g", "a_2.x+g"), ("../../etc", "etc"), ("nul\0", "nul-"), ("", "suite"), ("L" * 999, "L" * 150)],
 )
-def test_a_suite_of_any_name_gives_a_run_a_name_that_can_be_merged(tmp_path: Path, suite: str, name: str) -> None:
+def test_a_suite_of_any_name_gives_runs_names_of_their_own_that_can_be_merged(
+    tmp_path: Path, suite: str, name: str
+) -> None:
     run_id = new_run_id(suite, datetime(2026, 11, 21, 3, 50, 12, tzinfo=timezone.utc))
     assert run_id == f"20261121-035012-{name}"
-    assert is_id(run_id) and is_id(f"{run_id}-compare")
-    assert RunDirectory.create(tmp_path, make_header(run_id)).path.is_dir()
+    assert is_id(f"{run_id}-compare")
+    paths = [RunDirectory.create(tmp_path, make_header(run_id)).path for _ in range(2)]
+    assert [load_run(path).header.id for path in paths] == [run_id, f"{run_id}-2"]
 
 
 def test_finishing_writes_the_report_of_the_finished_run_and_drops_the_lock(tmp_path: Path) -> None:
@@ -103,7 +82,12 @@ def test_finishing_writes_the_report_of_the_finished_run_and_drops_the_lock(tmp_
         seen.append(run)
         return f"{len(run.rounds)} rounds, ü\n"
 
-    with RunDirectory.create(tmp_path, make_header()) as directory:
+    def fails(_: Run) -> str:
+        raise ZeroDivisionError
+
+    with RunDirectory.create(tmp_path, make_header()) as directory, pytest.raises(ZeroDivisionError):
+        directory.finish(fails)
+    with RunDirectory.resume(directory.path)[0] as directory:  # it was left open
         directory.append(make_round(0))
         directory.finish(report)
     assert list(contents(directory.path)) == ["finished.json", "report.md", "rounds.jsonl", "run.json"]
@@ -111,35 +95,23 @@ def test_finishing_writes_the_report_of_the_finished_run_and_drops_the_lock(tmp_
     assert seen == [load_run(directory.path)]
     assert seen[0].finished
     for attempt in (lambda: RunDirectory.resume(directory.path), directory.__enter__):
-        with pytest.raises(RunError) as caught:
+        with pytest.raises(RunError, match="this run is finished and is not written again; start a new one"):
             attempt()
-        assert str(caught.value) == f"{directory.path}: this run is finished and is not written again; start a new one"
-
-
-def test_a_report_that_fails_leaves_the_run_open(tmp_path: Path) -> None:
-    def report(_: Run) -> str:
-        raise ZeroDivisionError
-
-    with RunDirectory.create(tmp_path, make_header()) as directory, pytest.raises(ZeroDivisionError):
-        directory.finish(report)
-    assert list(contents(directory.path)) == ["run.json"]
-    RunDirectory.resume(directory.path)
 
 
 def test_a_second_writer_is_refused_and_drops_nothing(tmp_path: Path) -> None:
     with RunDirectory.create(tmp_path, make_header()) as directory:
         with (directory.path / "rounds.jsonl").open("ab") as rounds:
             rounds.write(b'{"a line in flight')
-        with pytest.raises(RunError) as caught:
+        with pytest.raises(RunError, match="another harness is writing this run; wait for it or stop it"):
             RunDirectory.resume(directory.path)
-        assert str(caught.value) == f"{directory.path}: another harness is writing this run; wait for it or stop it"
         assert (directory.path / "rounds.jsonl").read_bytes() == b'{"a line in flight'
 
 
 # --- Folders that cannot be used ---
 
 
-def second_line(line: bytes) -> Callable[[Path], object]:
+def second_line(line: bytes) -> Spoil:
     """Put another line in the place of the second round."""
 
     def spoil(run: Path) -> None:
@@ -149,7 +121,7 @@ def second_line(line: bytes) -> Callable[[Path], object]:
     return spoil
 
 
-def in_place_of_rounds(make: Callable[[Path], object]) -> Callable[[Path], object]:
+def in_place_of_rounds(make: Spoil) -> Spoil:
     def spoil(run: Path) -> None:
         (run / "rounds.jsonl").unlink()
         make(run / "rounds.jsonl")
@@ -157,7 +129,7 @@ def in_place_of_rounds(make: Callable[[Path], object]) -> Callable[[Path], objec
     return spoil
 
 
-def header(content: bytes) -> Callable[[Path], object]:
+def header(content: bytes) -> Spoil:
     return lambda run: (run / "run.json").write_bytes(content)
 
 
@@ -170,14 +142,10 @@ REMEDY = "remove that line or take the run from a backup"
     ("spoil", "said"),
     [
         (second_line(b""), f"2 is damaged (Invalid JSON: EOF while parsing a value at column 0); {REMEDY}"),
-        (second_line(b"\xff"), f"2 is damaged (Invalid JSON: expected value at column 1); {REMEDY}"),
         (second_line(b'{"group": "g"}'), f"rounds.jsonl: line 2 is damaged (generation: Field required); {REMEDY}"),
-        *((header(content), NO_HEADER) for content in (b"", b"[]", b"{}", b"[" * 200_000)),
+        *((header(content), NO_HEADER) for content in (b"", b"[]", b"{}", b"\xff\xfe", b"[" * 200_000)),
         (header(b'{"schema_version": 2, "x": 1}'), "run.json: has schema 2, and this harness reads 1; upgrade it"),
-        (
-            lambda run: edit(run / "run.json", cases=[{"name": "x"}]),
-            "run.json: is damaged (cases.0.id: Field required)",
-        ),
+        (lambda run: edit(run / "run.json", cases=[{"name": "x"}]), "run.json: is damaged (cases.0.id: Field required"),
         (in_place_of_rounds(Path.mkdir), NO_FILE),
         (in_place_of_rounds(os.mkfifo), NO_FILE),
         (in_place_of_rounds(lambda file: file.symlink_to("gone")), "cannot be read (No such file or directory)"),
@@ -185,25 +153,29 @@ REMEDY = "remove that line or take the run from a backup"
         (shutil.rmtree, "there is no such folder; `harness run SUITE` makes a run"),
     ],
 )
-def test_what_cannot_be_used_is_one_sentence(run: Path, spoil: Callable[[Path], object], said: str) -> None:
-    spoil(run)
+def test_what_cannot_be_used_is_one_sentence(tmp_path: Path, spoil: Spoil, said: str) -> None:
+    with RunDirectory.create(tmp_path / "results", make_header()) as directory:
+        for record in (BUILD, *map(make_round, range(3))):
+            directory.append(record)
+    spoil(directory.path)
     for attempt in (load_run, RunDirectory.resume):
         with pytest.raises(RunError) as caught:
-            attempt(run)
-        assert str(caught.value).startswith(str(run))
+            attempt(directory.path)
+        assert str(caught.value).startswith(str(directory.path))
         assert said in str(caught.value)
         assert "\n" not in str(caught.value)
 
 
-def test_a_finished_run_that_lost_its_turns_is_not_one_that_never_had_any(run: Path, tmp_path: Path) -> None:
-    with RunDirectory.create(tmp_path / "none", make_header()) as never:
-        never.finish(lambda _: "# Report\n")
-    assert load_run(never.path).rounds == ()
-    with RunDirectory.resume(run)[0] as directory:
-        directory.finish(lambda _: "# Report\n")
-    (run / "rounds.jsonl").unlink()
+def test_a_finished_run_that_lost_its_turns_is_not_one_that_never_had_any(tmp_path: Path) -> None:
+    for rounds in (0, 1):
+        with RunDirectory.create(tmp_path, make_header()) as directory:
+            for number in range(rounds):
+                directory.append(make_round(number))
+            directory.finish(lambda _: "# Report\n")
+        assert len(load_run(directory.path).rounds) == rounds
+    (directory.path / "rounds.jsonl").unlink()
     with pytest.raises(RunError, match=r"rounds.jsonl: is gone; take it from a backup"):
-        load_run(run)
+        load_run(directory.path)
 
 
 # --- Killed, and out of disk ---
@@ -218,7 +190,7 @@ def test_a_file_that_was_cut_at_any_byte_of_its_last_line_loses_that_line_only(t
     whole = file.read_bytes()
     start = whole.rfind(b"\n", 0, -1) + 1
     complete = load_run(directory.path)
-    for length in range(start, len(whole)):
+    for length in range(start, len(whole), 7):
         file.write_bytes(whole[:length])
         shorter = load_run(directory.path)
         assert shorter != complete
@@ -232,7 +204,7 @@ def test_a_file_that_was_cut_at_any_byte_of_its_last_line_loses_that_line_only(t
         assert load_run(directory.path) == complete
 
 
-@pytest.mark.parametrize("more", [0, 1, 50])
+@pytest.mark.parametrize("more", [0, 50])
 def test_a_line_of_which_only_a_part_fits_is_taken_back(tmp_path: Path, more: int) -> None:
     with RunDirectory.create(tmp_path, make_header()) as directory:
         directory.append(make_round(0))
@@ -251,10 +223,9 @@ def test_a_line_of_which_only_a_part_fits_is_taken_back(tmp_path: Path, more: in
 
 def test_a_disk_without_room_keeps_no_half_header_and_ends_no_run(tmp_path: Path) -> None:
     results = tmp_path / "results"
-    with room_for(10), pytest.raises(RunError) as caught:
+    advice = r"cannot be written \(File too large\); make room or choose another folder with --results"
+    with room_for(10), pytest.raises(RunError, match=advice):
         RunDirectory.create(results, make_header())
-    advice = "make room or choose another folder with --results"
-    assert str(caught.value) == f"{results}: cannot be written (File too large); {advice}"
     assert list(results.iterdir()) == []
     go_on = r"go on with `harness run --resume .*`$"
     with RunDirectory.create(results, make_header()) as directory, room_for(10), pytest.raises(RunError, match=go_on):

@@ -85,11 +85,9 @@ class ChangePoint:
 
 
 def find_changes(values: FloatArray, *, exact: bool = False) -> tuple[ChangePoint, ...]:
-    """The lasting changes of a series, in time order.
+    """The lasting changes of a series of one value a run, in time order and in any unit, positive and finite.
 
-    Args:
-        values: One a run, in time order, in any unit; positive and finite, or at least 0 where they are exact.
-        exact: They are counted (bytes, operations), so equal programs give equal values, and any difference is one.
+    Exact values are counted (bytes, operations) and may be 0: equal programs give equal ones, so any difference is one.
     """
     values = np.asarray(values, dtype=np.float64)
     if values.ndim != 1 or not np.isfinite(values).all():
@@ -225,8 +223,16 @@ def _exact_changes(values: FloatArray) -> tuple[ChangePoint, ...] | None:
 
     A value that is left for at most two points has stayed, and a program with two outcomes by chance has no changes.
     """
-    starts, levels = _runs(values)
-    starts, levels = _without_slips(starts, levels)
+    starts: list[int] = []
+    levels: list[float] = []
+    for start in np.flatnonzero(np.diff(values, prepend=np.nan)).tolist():
+        level = float(values[start])
+        while len(levels) >= 2 and levels[-2] == level and start - starts[-1] < _SLIP_BELOW:
+            starts.pop()
+            levels.pop()
+        if not levels or levels[-1] != level:
+            starts.append(start)
+            levels.append(level)
     if len(starts) - 1 > max(_ALWAYS_CHANGES, values.size / _POINTS_A_CHANGE):
         return None
     flapping = _flapping(levels)
@@ -244,27 +250,6 @@ def _exact_changes(values: FloatArray) -> tuple[ChangePoint, ...] | None:
         for number in range(1, len(starts))
         if number not in flapping
     )
-
-
-def _runs(values: FloatArray) -> tuple[list[int], list[float]]:
-    """Where each run of equal values starts, and its value."""
-    if not values.size:
-        return [], []
-    starts = [0, *(np.flatnonzero(np.diff(values)) + 1).tolist()]
-    return starts, values[starts].tolist()
-
-
-def _without_slips(starts: list[int], levels: list[float]) -> tuple[list[int], list[float]]:
-    kept_starts: list[int] = []
-    kept_levels: list[float] = []
-    for start, level in zip(starts, levels, strict=True):
-        while len(kept_levels) >= 2 and kept_levels[-2] == level and start - kept_starts[-1] < _SLIP_BELOW:
-            kept_starts.pop()
-            kept_levels.pop()
-        if not kept_levels or kept_levels[-1] != level:
-            kept_starts.append(start)
-            kept_levels.append(level)
-    return kept_starts, kept_levels
 
 
 def _flapping(levels: list[float]) -> set[int]:

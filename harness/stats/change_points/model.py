@@ -158,7 +158,7 @@ class Model:
 
 def fit(values: FloatArray, shapes: Sequence[Shape]) -> Model:
     """The least-squares fit of a level and these shapes to values of shape (points,)."""
-    ordered = tuple(sorted(shapes, key=_place))
+    ordered = tuple(sorted(shapes, key=lambda shape: shape.start if isinstance(shape, Drift) else shape.index))
     design = np.vstack([np.ones(values.size), *(shape.column(values.size) for shape in ordered)])
     # Sums rather than products of matrices: BLAS would start threads for them, which takes longer than they do.
     squares = np.einsum("in,jn->ij", design, design)
@@ -241,16 +241,17 @@ def _best_addition(model: Model, *, drifts: bool) -> tuple[tuple[Shape, ...], fl
     """The shapes that would gain most, with what they cost beyond a step; None where nothing gains much."""
     size = model.residuals.size
     sums = model.sums()
-    taken = edges(model.shapes)
     candidates: list[tuple[float, float, tuple[Shape, ...]]] = []
     places = step_places(size)
     if places.size:
-        squares = np.where(clear_of(places, taken), sums.steps(places), 0.0)
+        squares = np.where(clear_of(places, model.shapes), sums.steps(places), 0.0)
         at = int(squares.argmax())
         candidates.append((float(squares[at]), 0.0, (Step(index=int(places[at])),)))
     starts, ends = plateau_places(size)
     if starts.size:
-        squares = np.where(clear_of(starts, taken) & clear_of(ends, taken), sums.plateaus(starts, ends), 0.0)
+        squares = np.where(
+            clear_of(starts, model.shapes) & clear_of(ends, model.shapes), sums.plateaus(starts, ends), 0.0
+        )
         at = int(squares.argmax())
         both = (Step(index=int(starts[at])), Step(index=int(ends[at])))
         candidates.append((float(squares[at]), PLATEAU_PRICE, both))
@@ -271,18 +272,10 @@ def _white_gain(squares: float, total: float, size: int) -> float:
     return -0.5 * size * math.log(max(1 - squares / total, 1e-18))
 
 
-def edges(shapes: Sequence[Shape]) -> tuple[int, ...]:
-    """Where steps lie."""
-    return tuple(shape.index for shape in shapes if isinstance(shape, Step))
-
-
-def clear_of(places: IntArray, taken: Sequence[int]) -> NDArray[np.bool_]:
-    """Which places leave a level on either side long enough to be one."""
+def clear_of(places: IntArray, shapes: Sequence[Shape]) -> NDArray[np.bool_]:
+    """Which places leave a level on either side of each step long enough to be one."""
     clear = np.ones(places.size, np.bool_)
-    for edge in taken:
-        clear &= np.abs(places - edge) >= INNER_POINTS
+    for shape in shapes:
+        if isinstance(shape, Step):
+            clear &= np.abs(places - shape.index) >= INNER_POINTS
     return clear
-
-
-def _place(shape: Shape) -> int:
-    return shape.start if isinstance(shape, Drift) else shape.index

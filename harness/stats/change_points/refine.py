@@ -15,7 +15,6 @@ from harness.stats.change_points.model import (
     Sums,
     clear_of,
     drift_places,
-    edges,
     fit,
     gained,
     step_places,
@@ -40,7 +39,7 @@ _DESCRIBED = 1.2
 def refine(logs: FloatArray, values: FloatArray, model: Model, least: float) -> Model:
     """Move, convert, take out: until every change gains the least that it has to; `logs` still have their spikes."""
     model = _settle(values, _moved(values, model), least)
-    while flapping := flapping_steps(logs, model):
+    while flapping := _alternating(model) | _visited_often(logs, model):
         kept = [shape for shape in model.shapes if shape not in flapping]
         model = _settle(values, fit(values, kept), least)
     while (pair := _drifts_in_one_place(model)) is not None:
@@ -117,7 +116,7 @@ def _best_single(without: Model, now: Shape) -> Shape:
     size = without.residuals.size
     sums = without.sums()
     steps = step_places(size)
-    gains = np.where(clear_of(steps, edges(without.shapes)), sums.steps(steps), 0.0)
+    gains = np.where(clear_of(steps, without.shapes), sums.steps(steps), 0.0)
     step = int(gains.argmax())
     drift, gain = best_drift(sums)
     if max(float(gains[step]), gain) <= 0:
@@ -145,12 +144,8 @@ def best_drift(sums: Sums) -> tuple[Drift | None, float]:
     return Drift(start=int(first[best]), end=int(last[best])), float(gains[best])
 
 
-def flapping_steps(logs: FloatArray, model: Model) -> set[Shape]:
-    """Steps that are four or more changes back and forth between two levels, in the model or in the series itself."""
-    return _alternating(model) | _visited_often(logs, model)
-
-
 def _alternating(model: Model) -> set[Shape]:
+    """Steps of the model that are four or more changes back and forth between two levels."""
     pairs = zip(model.shapes, model.coefficients[1:].tolist(), strict=True)
     steps = [(shape, height) for shape, height in pairs if isinstance(shape, Step)]
     heights = [height for _, height in steps]
@@ -175,6 +170,7 @@ def _two_levels(heights: Sequence[float]) -> bool:
 
 
 def _visited_often(logs: FloatArray, model: Model) -> set[Shape]:
+    """Steps between levels between which the series itself goes back and forth as often."""
     edges = [0, *(shape.index for shape in model.shapes if isinstance(shape, Step)), logs.size]
     parts = [logs[start:end] for start, end in pairwise(edges) if end > start]
     steps = [shape for shape in model.shapes if isinstance(shape, Step)]
