@@ -155,8 +155,9 @@ REMEDY = "remove that line or take the run from a backup"
 )
 def test_what_cannot_be_used_is_one_sentence(tmp_path: Path, spoil: Spoil, said: str) -> None:
     with RunDirectory.create(tmp_path / "results", make_header()) as directory:
-        for record in (BUILD, *map(make_round, range(3))):
-            directory.append(record)
+        directory.append(BUILD)
+        for number in range(3):
+            directory.append(make_round(number))
     spoil(directory.path)
     for attempt in (load_run, RunDirectory.resume):
         with pytest.raises(RunError) as caught:
