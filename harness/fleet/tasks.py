@@ -171,7 +171,7 @@ def check_group(task: GroupTask, again: bool) -> Answer:
     Where nothing will be timed, a later call of each case is held against its first `again`. Its value are checks, and
     cases that are lost.
     """
-    with _runnable(task) as (runnable, scratch):
+    with _runnable(task) as (runnable, _):
         open_cases = {item.case.name for item in runnable if item.case.name not in task.checks}
         wanted = [
             item
@@ -181,7 +181,6 @@ def check_group(task: GroupTask, again: bool) -> Answer:
         ]
         references = References(
             models={task.model.name: task.model},
-            scratch=scratch,
             compile_limits=limits_here(task.compile_limits),
             call_limits=limits_here(Limits(seconds=task.call_timeout_s)),
         )

@@ -107,7 +107,7 @@ def runnable_peer(case: Case, peer: AppliedPeer, model: Model, artifact: ModelAr
 _BENCHMARK_CALLS = 10
 
 
-def verify_stage(context: Context, runnable: Sequence[AnyRunnable], scratch: Path) -> list[AnyRunnable]:
+def verify_stage(context: Context, runnable: Sequence[AnyRunnable]) -> list[AnyRunnable]:
     """Check outputs; the cases that may be timed. Baselines run again on resuming: others need their outputs."""
     prepared, progress, checks = context.prepared, context.progress, context.checks
     checks.update(context.done.checks)
@@ -123,9 +123,7 @@ def verify_stage(context: Context, runnable: Sequence[AnyRunnable], scratch: Pat
     progress.stage("Verify", len(wanted))
     models = {model.name: model for model in prepared.suite.models}
     limits = Limits(seconds=context.options.call_timeout_s)
-    references = References(
-        models=models, scratch=scratch, compile_limits=context.options.compile_limits, call_limits=limits
-    )
+    references = References(models=models, compile_limits=context.options.compile_limits, call_limits=limits)
     started = context.given_up, lambda case: progress.step(case, 0)
     for check in run_checks(wanted, frozenset(checks), references, *started):
         if check.case not in checks:

@@ -125,7 +125,7 @@ class Executor(DevicePlace):
         if options.measure:
             work_stage(context, artifacts)
         runnable = lay_out_stage(context.prepared, artifacts, builds, scratch, peers=options.measure)
-        right = verify_stage(context, runnable, scratch)
+        right = verify_stage(context, runnable)
         if not options.measure:
             right = call_again_stage(context, right)
             if not context.with_reference:

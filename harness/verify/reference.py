@@ -1,18 +1,15 @@
-"""Right outputs of a model: from the evaluator, from outside, or else from IREE's interpreter.
+"""Right outputs of a model: from the evaluator, and from outside.
 
 The evaluator is asked first. It works on the model as it is before any plugin, once for a model and its inputs; one
 release of IREE, that beside the harness, turns it into linalg. Expected files and ONNX Runtime judge too where they
-are, since that conversion is IREE's own. The interpreter is asked where the evaluator does not know an operation or
-would take too long.
+are, since that conversion is IREE's own.
 """
 
 import hashlib
 import json
 import math
-import mmap
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, partial
@@ -21,22 +18,19 @@ from pathlib import Path
 import numpy as np
 
 from harness.cache import cache_root, read_memo, trim, write_memo
-from harness.compile import BuildCache, CompileRequest
-from harness.compile.request import cache_key
 from harness.errors import CaseError, ToolchainError
 from harness.models.inputs import load_argument
-from harness.models.materialize import ModelArtifact, lay_out
+from harness.models.materialize import ModelArtifact
 from harness.models.model import Model, Tolerance
 from harness.models.onnx_file import onnxruntime_version, run_onnx
 from harness.process import Limits
 from harness.records.case import Case
-from harness.records.run import Build
 from harness.scratch import scratch_folder
 from harness.text import one_line
 from harness.toolchain import Toolchain, find_toolchain
 from harness.toolchain.tools import error_lines, run_tool
 from harness.verify.difference import COARSE, Right, left_open
-from harness.verify.outputs import AnyRunnable, Array, Runnable, load_array
+from harness.verify.outputs import AnyRunnable, Array, load_array
 from harness.verify.sampled import PLACES as SAMPLED
 
 _FOLDER = "references"
@@ -45,15 +39,12 @@ LIMIT_BYTES = 4 * 2**30
 _YOUNG_S = 24 * 3600.0
 _CONVERSION_S = 120.0
 _ADVICE = '; where that is what is wrong, give expected files, or set check = "none" and say why'
-# What the interpreter may take for a compile, and again for a call.
-_INTERPRETER_S = 10.0
 _LONGEST = 200
 _KILLED = "SIGKILL"
 # Sums of f16 and bf16 may be rounded on the way or not.
 _ROUGH, _ROUGH_TOLERANCE = b"f16", Tolerance(relative=2e-2)
 _STABLE = (b"is_stable = true", b"is_stable = 1", b"onnx.TopK")
 _EXPECTED = "expected files"
-_VMVX = ("--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=vmvx")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,35 +61,29 @@ class References:
     """Gives right outputs, each made once."""
 
     models: Mapping[str, Model]  # Of the suite, by name
-    scratch: Path  # A folder for what is run
     compile_limits: Limits
-    call_limits: Limits
-    _found: dict[str, Right | str | None] = field(default_factory=dict)
+    call_limits: Limits  # Of the cases that are checked
+    _found: dict[str, Right | str] = field(default_factory=dict)
 
     def judges(self, item: AnyRunnable, *, asked: bool = True) -> Judges:
         """What the outputs of a case are held against."""
         model, artifact = self.models[item.case.model], item.artifact
         found = self._from_evaluator(item.case, artifact, model)
-        outside = self._once(f"outside of {model.name}", partial(_outside, model, artifact)) if asked else None
-        off = found.allowed if isinstance(found, Right) else None
-        shapes = [output.shape for output in outside.outputs] if isinstance(outside, Right) else []
-        if isinstance(outside, Right) and off is not None and shapes == [allowed.shape for allowed in off]:
+        outside = self._once(f"outside of {model.name}", partial(_outside, model, artifact)) if asked else ""
+        if isinstance(found, str):
+            return Judges(rights=(outside,) if isinstance(outside, Right) else (), why_none=found)
+        if not isinstance(outside, Right):
+            return Judges(rights=(found,), evaluated=True)
+        allowed = found.allowed or ()
+        if [output.shape for output in outside.outputs] == [bounds.shape for bounds in allowed]:
             # Both sides round, each as much as the evaluator allows.
-            twice = [2.0 * allowed for allowed in off]
-            if outside.source == _EXPECTED and isinstance(found, Right):
+            twice = [2.0 * bounds for bounds in allowed]
+            if outside.source == _EXPECTED:
                 # What the converted program leaves open, the model may not.
                 pairs = zip(twice, left_open(found), strict=True)
-                twice = [np.where(free, 0.0, allowed) for allowed, free in pairs]
+                twice = [np.where(free, 0.0, bounds) for bounds, free in pairs]
             outside = replace(outside, allowed=twice)
-        rights = [right for right in (found, outside) if isinstance(right, Right)]
-        why = found if isinstance(found, str) else ""
-        if not rights and isinstance(item, Runnable):
-            other = self._from_interpreter(item, why)
-            if isinstance(other, Right):
-                rights.append(other)
-            else:
-                why = f"{why}; {other}"
-        return Judges(rights=tuple(rights), evaluated=isinstance(found, Right), why_none=why)
+        return Judges(rights=(found, outside), evaluated=True)
 
     def tolerance(self, model: Model, artifact: ModelArtifact) -> Tolerance:
         """What is allowed where the evaluator does not say it: the suite's, or by the element types of the program."""
@@ -106,47 +91,37 @@ class References:
             return model.tolerance
         return _ROUGH_TOLERANCE if has_text(artifact.mlir, _ROUGH) else Tolerance()
 
-    def _once(self, key: str, make: Callable[[], Right | str | None]) -> Right | str | None:
+    def _once(self, key: str, make: Callable[[], Right | str]) -> Right | str:
         if key not in self._found:
             self._found[key] = make()
         return self._found[key]
 
-    def _from_evaluator(self, case: Case, artifact: ModelArtifact, model: Model) -> Right | str | None:
-        flags = _input_flags(case)
+    def _from_evaluator(self, case: Case, artifact: ModelArtifact, model: Model) -> Right | str:
+        # Flags that change the types of the program itself, so that each setting of them is another program.
+        flags = tuple(flag for flag in case.compile_flags if flag.startswith("--iree-input-"))
         make = partial(evaluated, artifact, flags, model.check_seconds, self.compile_limits)
         return self._once(_key(artifact, flags), make)
 
-    def _from_interpreter(self, runnable: Runnable, why: str) -> Right | str | None:
-        make = partial(_interpreted, runnable, self.scratch, self.compile_limits, self.call_limits)
-        found = self._once(f"interpreted {_key(runnable.artifact, ())}", make)
-        return replace(found, source=f"{found.source}, since {why}") if isinstance(found, Right) else found
-
-
-def _input_flags(case: Case) -> tuple[str, ...]:
-    """Those that change the types of the program itself, so that each setting of them is another program."""
-    return tuple(flag for flag in case.compile_flags if flag.startswith("--iree-input-"))
-
 
 def has_text(mlir: Path, *words: bytes) -> bool:
-    """Whether a program's file has one of these words anywhere; of a large file that is quick."""
-    if not mlir.stat().st_size:
-        return False
-    with mlir.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
-        return any(text.find(word) >= 0 for word in words)
+    """Whether a program's file has one of these words anywhere."""
+    text = mlir.read_bytes()
+    return any(word in text for word in words)
 
 
-def _outside(model: Model, artifact: ModelArtifact) -> Right | None:
+def _outside(model: Model, artifact: ModelArtifact) -> Right | str:
+    """What expected files or ONNX Runtime say; "" where neither is there."""
     if model.expected:
         return Right(source=_EXPECTED, outputs=[_load_expected(path) for path in model.expected])
     if model.reference == "baseline":
-        return None
+        return ""
     if artifact.onnx is None:
         if model.reference == "onnxruntime":
             raise CaseError("verify", 'reference = "onnxruntime": the model has no ONNX form; leave reference out')
-        return None
+        return ""
     version = onnxruntime_version()
     if model.reference == "auto" and version is None:
-        return None
+        return ""
     inputs = [load_argument(argument) for argument in artifact.arguments]
     outputs = run_onnx(artifact.onnx, inputs)
     return Right(source=f"ONNX Runtime {version}", outputs=outputs, coarse=COARSE)
@@ -199,8 +174,9 @@ def evaluated(artifact: ModelArtifact, flags: Sequence[str], seconds: float, lim
     key = _key(artifact, flags)
     folder = cache_root() / _FOLDER / key
     source = f"the float64 reference (linalg by IREE {converter.version})"
-    if why := _kept_reason(folder / "answer.json", seconds):
-        return why
+    match read_memo(folder / "answer.json"):
+        case {"why": str(why), "seconds": int() | float() as had} if had >= seconds:
+            return why
     if (right := kept_reference(key, source)) is not None:
         return right
     (cache_root() / _FOLDER).mkdir(parents=True, exist_ok=True)
@@ -291,75 +267,3 @@ def _evaluate(
         reason = f"the reference would take longer than {seconds:g} s ({answer['too_long']}; check_seconds gives more)"
         return {"why": reason, "seconds": seconds}
     return answer
-
-
-# --- the interpreter --------------------------------------------------------------------------------------------------
-
-
-def _interpreted(runnable: Runnable, scratch: Path, compile_limits: Limits, call_limits: Limits) -> Right | str:
-    """What IREE's interpreter makes of the model, or why it says nothing."""
-    source = "IREE's interpreter VMVX"
-    case = replace(
-        runnable.case,
-        name=f"{runnable.case.name} (vmvx)",
-        uri="local-sync",
-        more_uris=(),
-        environment={},
-        compile_flags=(*_VMVX, *_input_flags(runnable.case)),
-        run_flags=(),
-    )
-    artifact = runnable.artifact
-    request = CompileRequest(
-        case=case,
-        toolchain=runnable.toolchain,
-        model=artifact.mlir,
-        model_sha256=artifact.sha256,
-        function=artifact.function,
-        host_cpu="",
-        limits=_at_most(compile_limits),
-    )
-    build = _compiled(request)
-    if isinstance(build, str):
-        return f"{source}: {build}"
-    if build.module_sha256 == runnable.build.module_sha256:
-        return f"{source} gives the same module"
-    folder = Path(tempfile.mkdtemp(prefix="vmvx", dir=scratch)) / "bench"
-    bench = lay_out(folder, BuildCache(cache_root()).module(build), artifact)
-    try:
-        outputs = replace(runnable, case=case, build=build, bench=bench).outputs(_at_most(call_limits))
-    except CaseError as error:
-        return f"{source}: {one_line(str(error))[:_LONGEST]}"
-    return Right(source=source, outputs=outputs, advice=_ADVICE)
-
-
-def _compiled(request: CompileRequest) -> Build | str:
-    """The program's build, or why there is none.
-
-    Why is kept in the cache, since the same compile fails again: the next run asks it only with more time than it had.
-    What was killed from outside, as where memory is short, is tried again.
-    """
-    store, key = BuildCache(cache_root()), cache_key(request)
-    memo = cache_root() / "opinions" / f"{key}.json"
-    limit_s = request.limits.seconds or math.inf
-    if reason := _kept_reason(memo, limit_s):
-        found = store.find(key, request.case.name)
-        return reason if found is None else found
-    build, _ = store.compile(request)
-    if build.failure is None:
-        return build
-    reason = one_line(build.failure.message)[:_LONGEST]
-    if _KILLED not in reason:
-        write_memo(memo, {"why": reason, "seconds": limit_s})
-    return reason
-
-
-def _kept_reason(memo: Path, seconds: float) -> str:
-    """Why there was nothing before, with so much time or more; "" where it was not asked."""
-    match read_memo(memo):
-        case {"why": str(why), "seconds": int() | float() as had} if had >= seconds:
-            return why
-    return ""
-
-
-def _at_most(limits: Limits) -> Limits:
-    return replace(limits, seconds=min(limits.seconds or _INTERPRETER_S, _INTERPRETER_S))

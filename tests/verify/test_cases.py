@@ -61,13 +61,10 @@ def checking(
     evaluated: Evaluated = lambda _: "it is scripted",
     on_start: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Check]:
-    """Checks by an evaluator that says what it is told, and an interpreter that says nothing."""
+    """Checks by an evaluator that says what it is told."""
     by_name = {model.name: model for model in models}
-    made = References(models=by_name, scratch=Path(), compile_limits=LIMITS, call_limits=LIMITS)
-    with (
-        patch.object(References, "_from_evaluator", lambda _, _case, artifact, _model: evaluated(artifact)),
-        patch.object(References, "_from_interpreter", lambda *_: "and no interpreter"),
-    ):
+    made = References(models=by_name, compile_limits=LIMITS, call_limits=LIMITS)
+    with patch.object(References, "_from_evaluator", lambda _, _case, artifact, _model: evaluated(artifact)):
         yield from check_cases(cases, made, LIMITS, on_start, cache_root())
 
 
