@@ -1,8 +1,7 @@
 """Starting, limiting and stopping child processes; the only module that does.
 
-Every child has its own process group, no standard input unless it is a worker, and is stopped with TERM, then KILL;
-where the harness itself is killed, its reaper kills them.
-Time and resident memory are limited from outside by a watchdog, so that a limit reads as a limit, not as a crash.
+Every child has its own process group, and is stopped with TERM, then KILL; where the harness is killed, its reaper
+kills them. Time and memory are limited by a watchdog, so that a limit reads as a limit, not as a crash.
 """
 
 import contextlib
@@ -31,11 +30,7 @@ _WATCH_EVERY_S = 0.05
 
 
 class _Gate:
-    """Which children may be held still while something is timed, whether they are, and for how long they have been.
-
-    A host of a fleet compiles while it measures for others, and for that time the compilers are stopped
-    (SIGSTOP), since they would take the cores and caches that are being timed.
-    """
+    """Which children may be held still (SIGSTOP) while something is timed, and for how long they have been."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -139,7 +134,6 @@ class Finished:
 
 @contextmanager
 def _inherited_affinity(cpus: frozenset[int] | None) -> Iterator[None]:
-    """Let children started here inherit an affinity; a no-op where the system has none."""
     if cpus is None or not hasattr(os, "sched_setaffinity"):
         yield
         return
@@ -236,10 +230,7 @@ def _high_water_bytes(pid: int) -> int:
 
 
 def _peak_bytes(rusage_bytes: int | None, sampled_bytes: int) -> int | None:
-    """A child's own peak: on Linux its rusage begins with the peak of the process that started it.
-
-    The harness's own peak has an error of a few per cent, so a child's rusage counts from ten per cent above it.
-    """
+    """A child's own peak: its rusage begins with its parent's, and counts from ten per cent above that."""
     if rusage_bytes is not None and rusage_bytes > 1.1 * _high_water_bytes(os.getpid()):
         return rusage_bytes
     return sampled_bytes or None

@@ -1,12 +1,7 @@
 """Kills the children of a harness that is killed itself, which nothing else would do.
 
-`kill -9`, or the system where memory is short, leaves a harness no time to stop what it started: compilers would go on,
-stand still for ever where they are held, and take the cores of the run that goes on afterwards. So a process of its own
-knows every child's group, and waits for the end of its standard input, which only the harness holds open. It is begun
-before the first child.
-
-A child that was started in the last moment of a harness that is killed was not told of. So each has a mark in its
-environment, by which the reaper finds it where the system lists processes in /proc.
+A process of its own knows every child's group, and waits for the end of its standard input, which only the harness
+holds open. A child that it was not told of in the last moment has a mark in its environment, found in /proc.
 """
 
 import atexit

@@ -1,7 +1,6 @@
-"""Folders and files that end with their process: also where that is killed, since the next harness sweeps what it left.
+"""Folders and files that end with their process: where that is killed, the next harness sweeps what it left.
 
-A process holds a lock on each, which goes with it whatever ends it, so nobody has to guess from numbers of
-processes, which containers that share a folder each count for themselves.
+A process holds a lock on each, which goes with it whatever ends it.
 """
 
 import contextlib

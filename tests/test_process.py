@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from harness import process
-from harness.process import Finished, Limits, give_way, hold_still, run, spawn, stop, stop_all
+from harness.process import Finished, Limits, give_way, hold_still, run, spawn, stop_all
 
 MIB = 2**20
 # Far more than any child here takes; what is asserted is that they end, not when.
@@ -49,17 +49,12 @@ def is_gone(pid: int) -> bool:
 
 
 def test_what_a_child_prints_is_kept() -> None:
-    finished = python("import sys; print('out'); print('err', file=sys.stderr)")
-    assert (finished.stdout, finished.stderr) == (f"out{os.linesep}", f"err{os.linesep}")
+    finished = python("import sys; sys.stdout.buffer.write(b'a\\xffb'); sys.stderr.write('y' * 1_000_000)")
+    assert finished.stdout == "a\ufffdb"
+    assert len(finished.stderr) == 1_000_000, "more than a pipe holds"
     assert (finished.returncode, finished.limit, finished.ok) == (0, None, True)
-    assert finished.command[0] == sys.executable
-    assert finished.wall_ns > 0
-    much = python("import sys; sys.stdout.write('x' * 1_000_000); sys.stderr.write('y' * 1_000_000)")
-    assert (len(much.stdout), len(much.stderr)) == (1_000_000, 1_000_000), "more than a pipe holds"
     with pytest.raises(OSError, match="no-such-program"):
         run(["no-such-program"])
-    no_text = python("import sys; sys.stdout.buffer.write(b'a\\xffb')")
-    assert no_text.stdout == "a\ufffdb"
 
 
 @pytest.mark.parametrize(
@@ -67,7 +62,6 @@ def test_what_a_child_prints_is_kept() -> None:
     [
         ("raise SystemExit(3)", 3, "exited with status 3"),
         ("os.abort()", -signal.SIGABRT, "was ended by SIGABRT"),
-        ("os.kill(os.getpid(), 11)", -signal.SIGSEGV, "was ended by SIGSEGV"),
         ("os.kill(os.getpid(), 9)", -9, "was ended by SIGKILL (the system may have run out of memory)"),
     ],
 )
@@ -185,13 +179,6 @@ def test_what_a_child_leaves_running_is_killed() -> None:
     assert finished.ok
     grandchild = int(finished.stdout.split()[1])
     wait_until(lambda: is_gone(grandchild))
-
-
-def test_grandchildren_end_with_a_child_that_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "KILL_AFTER_S", 0.2)
-    child, (grandchild,) = spawned(f"{HAS_A_CHILD}time.sleep(600)")
-    stop(child)
-    wait_until(lambda: is_gone(int(grandchild)))
 
 
 def test_a_child_that_another_thread_waits_for_does_not_end_well_when_all_are_stopped() -> None:
@@ -355,11 +342,3 @@ def test_what_a_child_left_on_purpose_outlives_a_harness_that_ends_by_itself() -
         assert harness.wait(PATIENCE_S) == 0
         wait_until(lambda: is_gone(reaper))
         assert harness.communicate("still there\n", timeout=PATIENCE_S)[0] == "still there\n"
-
-
-def test_what_has_ended_is_released_since_its_number_may_become_anothers(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[str] = []
-    monkeypatch.setattr(process._reaper, "_tell", told.append)
-    process.run([sys.executable, "-c", "pass"])
-    watched, released = told
-    assert (watched[0], released) == ("+", f"-{watched[1:]}")

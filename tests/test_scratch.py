@@ -27,14 +27,6 @@ def _age(folder: Path, seconds: float) -> None:
     os.utime(folder, (then, then))
 
 
-def test_a_folder_is_removed_at_the_end_and_may_have_become_something_else(tmp_path: Path) -> None:
-    with scratch_folder(tmp_path) as folder:
-        (folder / "file").touch()
-    with scratch_folder(tmp_path) as moved:
-        moved.replace(tmp_path / "kept")
-    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
-
-
 def test_what_a_killed_process_left_is_swept_and_what_a_living_one_has_is_not(tmp_path: Path) -> None:
     command = [sys.executable, "-c", _HOLDER, str(tmp_path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:

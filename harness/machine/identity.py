@@ -28,10 +28,7 @@ def machine_id(environment: Environment) -> str:
 
 
 def made_id(environment: Environment, *names: str) -> str:
-    """12 hex digits that stay the same for a machine and do not tell which it is.
-
-    No compiler has a say in it, so that one which is being worked on cannot make another machine of this.
-    """
+    """12 hex digits that stay the same for a machine and do not tell which it is; no compiler has a say in it."""
     cpu, virtual = environment["cpu"], environment["machine"].get("virtual")
     text = json.dumps(["iree-harness", *names, [cpu.get(fact) for fact in _OF_MACHINE], virtual])
     return hashlib.sha256(text.encode()).hexdigest()[:12]
@@ -40,9 +37,8 @@ def made_id(environment: Environment, *names: str) -> str:
 def machine_class(environment: Environment, device: str = "") -> str:
     """Which machines' figures may be compared, in words, as the machine said when it measured; versions are left out.
 
-    Two machines of a class may differ in speed, and one machine may change. A new kernel or driver begins no new class,
-    so that its effect is seen as a step; another processor, cache or number of cores does. What was measured before
-    machines said their class has the words of that time: `AMD EPYC 7B13, 2 cores, Linux x86_64 (virtual)`.
+    A new kernel or driver begins no new class, so that its effect is seen as a step. Older runs have the words of that
+    time: `AMD EPYC 7B13, 2 cores, Linux x86_64 (virtual)`.
     """
     said = str(environment.get("machine", {}).get("class", ""))
     parts = (

@@ -50,7 +50,6 @@ def has_hypervisor_flag(files: SystemFiles) -> bool | None:
 
 
 def _first_processor(files: SystemFiles) -> dict[str, str]:
-    """What /proc/cpuinfo says of the first logical processor."""
     for block in (files.text("proc/cpuinfo") or "").split("\n\n"):
         pairs = [line.partition(":") for line in block.splitlines() if ":" in line]
         fields = {name.strip(): value.strip() for name, _, value in pairs}
@@ -144,7 +143,6 @@ def _common(files: SystemFiles, name: str) -> str | None:
 
 
 def _turbo(files: SystemFiles) -> bool | None:
-    """Whether cores may run above their nominal speed while power and temperature allow."""
     no_turbo = files.integer(f"{_CPU}/intel_pstate/no_turbo")
     if no_turbo is not None:
         return not no_turbo
@@ -153,7 +151,6 @@ def _turbo(files: SystemFiles) -> bool | None:
 
 
 def _caches(files: SystemFiles) -> dict[str, int]:
-    """Sizes of the caches that the first core sees: l1d_bytes, l1i_bytes, l2_bytes, l3_bytes."""
     kinds = {"Data": "d", "Instruction": "i", "Unified": ""}
     sizes = {}
     for folder in files.matching(f"{_CPU}/cpu0/cache/index[0-9]*"):

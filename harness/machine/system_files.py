@@ -84,11 +84,7 @@ def in_container(files: SystemFiles) -> bool:
 
 
 def _groups(files: SystemFiles) -> list[str]:
-    """Folders of the groups that this process is in, their ancestors included: a parent's limit binds as well.
-
-    Inside a container the path that the kernel names is often not there, since the container sees its own group as the
-    root; then the root is what remains.
-    """
+    """Folders of this process's groups and their ancestors; in a container often only the root is there."""
     folders: dict[str, None] = {}  # a set that keeps order
     for line in (files.text("proc/self/cgroup") or "").splitlines():
         _, _, rest = line.partition(":")

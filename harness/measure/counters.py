@@ -89,9 +89,8 @@ def open_event(event: Event) -> int:
 class Counters:
     """Counts events of this process from construction on, or from the last `start`.
 
-    Make it on the main thread before anything starts threads: a thread is counted only if the one that started it was.
-    Each event has its own descriptor, since inheriting events cannot be read in groups. Where there are fewer counters
-    than events, the kernel lets them take turns, and counts are scaled to the whole time: estimates then.
+    Make it on the main thread before anything starts threads. Inheriting events cannot be read in groups; where the
+    kernel lets them take turns, counts are scaled to the whole time.
     """
 
     def __init__(self, events: Sequence[Event] = HARDWARE_EVENTS) -> None:

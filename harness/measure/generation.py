@@ -5,7 +5,6 @@ import itertools
 import random
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -16,10 +15,7 @@ from harness.records.run import Account, Failure, Lost, Round, Turn
 
 
 def load_order(cases: Sequence[str], seed: str) -> tuple[str, ...]:
-    """The order in which a generation's cases are loaded: random, another one in each generation.
-
-    What is loaded first finds the heap as the process began with it, and may be several times slower in every process.
-    """
+    """A generation's random order of loading: what is loaded first may be several times slower in every process."""
     generator = random.Random(f"load/{seed}")  # noqa: S311 (an order, not a secret)
     order = list(cases)
     generator.shuffle(order)
@@ -27,10 +23,7 @@ def load_order(cases: Sequence[str], seed: str) -> tuple[str, ...]:
 
 
 def balanced_orders(cases: Sequence[str], seed: str) -> Iterator[tuple[str, ...]]:
-    """Endless orders of one turn each, in pairs: a random order, then the same backwards (ABBA for two cases).
-
-    So a machine that drifts steadily slows all cases of a pair alike, and neighbours are not always the same.
-    """
+    """Endless orders in pairs: a random one, then the same backwards, so that a steady drift slows all alike."""
     generator = random.Random(seed)  # noqa: S311 (an order, not a secret)
     while True:
         order = list(cases)
@@ -63,19 +56,6 @@ class Calibration(NamedTuple):
     per_call_ns: float
 
 
-# A worker that ends before it has begun to load anything, which may be no case's fault, is begun so often.
-_MOST_STARTS = 2
-
-
-class _DiedUnloaded(Exception):
-    """A worker ended before its first load; `home` is its cases'."""
-
-    def __init__(self, home: Hashable, died: WorkerDied) -> None:
-        super().__init__(str(died))
-        self.home = home
-        self.died = died
-
-
 # Is what a later call of a case gave, in these .npy files, still right? A failure says what is not.
 CheckOutputs = Callable[[str, Sequence[Path]], Failure | None]
 
@@ -91,20 +71,12 @@ def measure_generation(
 ) -> Iterator[Round | Lost]:
     """Run one generation of a group; rounds come as they end, lost cases as they are noticed.
 
-    A case that does not load, or at which a worker dies, is lost; the generation goes on with the others in fresh
-    workers. A worker that dies before its first load is begun again; where that dies too, its cases are lost.
-
-    Nothing is timed while the caller holds a yielded value.
-
-    Args:
-        first_round: Number of the first round; above 0 where an interrupted generation goes on.
-        check: Asked of each case once it is warm, before anything is timed; a case that it fails is lost.
-        known: By case, what an earlier generation told; of all cases, or it is of no use.
+    A case that does not load, that fails `check` once it is warm, or at which a worker dies, is lost; the others go on
+    in fresh workers. Nothing is timed while the caller holds a yielded value. `known` is what an earlier one told.
     """
     cases = {case.name: case for case in group.cases}
     numbers = itertools.count(first_round)
     deadline_s = settings.seconds
-    starts: Counter[Hashable] = Counter()
     while cases:
         try:
             for item in _rounds(group, cases, generation, settings, numbers, deadline_s, check, known or {}):
@@ -113,13 +85,6 @@ def measure_generation(
                 else:
                     deadline_s -= sum(turn.wall_ns for turn in item.turns) / 1e9
                 yield item
-        except _DiedUnloaded as unloaded:
-            starts[unloaded.home] += 1
-            if starts[unloaded.home] < _MOST_STARTS:
-                continue
-            for name in [name for name, case in cases.items() if case.home == unloaded.home]:
-                cases.pop(name)
-                yield Lost(case=name, generation=generation, failure=Failure.of(unloaded.died))
         except WorkerDied as died:
             for name in [died.case] if died.case in cases else list(cases):
                 cases.pop(name)
@@ -140,6 +105,7 @@ def _rounds(
 ) -> Iterator[Round | Lost]:
     with contextlib.ExitStack() as stack:
         workers: dict[Hashable, WorkerSession] = {}
+        dead: dict[Hashable, Failure] = {}  # Of homes whose workers died before they loaded anything
         ready: dict[str, Calibration] = {}
         lost = []
         # All or none: a first call costs more than others, and would be found on the side that was not warmed up.
@@ -149,10 +115,16 @@ def _rounds(
         )
         limit_s = _CALIBRATION_CALLS * settings.call_limit_s
         for case in cases.values():
+            if case.home in dead:
+                lost.append(Lost(case=case.name, generation=generation, failure=dead[case.home]))
+                continue
             try:
                 if case.home not in workers:
-                    started_worker = case.worker(group, Limits(seconds=settings.call_limit_s))
-                    workers[case.home] = stack.enter_context(started_worker)
+                    limits = Limits(seconds=settings.call_limit_s)
+                    try:
+                        workers[case.home] = stack.enter_context(case.worker(group, limits))
+                    except WorkerDied:  # which may be no case's fault: once more
+                        workers[case.home] = stack.enter_context(case.worker(group, limits))
                 worker = workers[case.home]
                 worker.load(case.name, case.request())
                 if not are_known:
@@ -170,7 +142,9 @@ def _rounds(
             except WorkerDied as died:
                 if died.case:
                     raise
-                raise _DiedUnloaded(case.home, died) from None
+                dead[case.home] = Failure.of(died)
+                lost.append(Lost(case=case.name, generation=generation, failure=dead[case.home]))
+                continue
             if check is not None and (wrong := _check_outputs(worker, case.name, check)) is not None:
                 lost.append(Lost(case=case.name, generation=generation, failure=wrong))
                 continue

@@ -1,8 +1,5 @@
 """One 3x3 convolution with bias and ReLU over channels-last images: the program of Halide's conv_layer example.
 
-    conv[n, y, x, c] = bias[c] + sum over r of filter[r.z, c, ...] * input[n, y + r.y, x + r.x, r.z]
-    result           = max(0, conv)
-
 MLIR's Transform tutorial (chapter H, https://mlir.llvm.org/docs/Tutorials/transform/ChH/) reproduces Halide's schedule
 for it, so one number here can be held against two other compilers.
 """

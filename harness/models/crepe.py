@@ -1,8 +1,7 @@
 """CREPE tiny: the pitch of 1024 samples of sound, by six one-dimensional convolutions (https://arxiv.org/abs/1802.06182).
 
-Each layer pads, convolves over time, takes the ReLU, normalises and halves the time. The kernels are long (512 and 64
-samples) and even, so padding differs before and after. Batch normalisation comes after the ReLU and so cannot be folded
-into the convolution before it.
+The kernels are long (512 and 64 samples) and even, so padding differs before and after. Batch normalisation comes after
+the ReLU and so cannot be folded into the convolution before it.
 """
 
 from collections.abc import Mapping

@@ -1,9 +1,7 @@
 """EfficientNet-lite0: an image classifier for small devices, with the weights that its authors published.
 
-A stem, sixteen inverted bottlenecks in seven stages and a head: 1x1 and depthwise convolutions with ReLU6, neither
-squeeze-and-excitation nor swish (https://github.com/tensorflow/tpu/tree/master/models/official/efficientnet/lite).
-Strided convolutions pad as TensorFlow's "same" does, more on the right and below than on the left and above. Batch
-normalisation is folded into the convolutions, as PyTorch's exporter does.
+https://github.com/tensorflow/tpu/tree/master/models/official/efficientnet/lite. Strided convolutions pad as
+TensorFlow's "same" does. Batch normalisation is folded into the convolutions, as PyTorch's exporter does.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,7 @@
 """Arguments of entry functions: from what a suite says to files that IREE's tools and iree.runtime read.
 
-iree-run-module and iree-benchmark-module take a .npy file as `--input=@input0.npy`. numpy has no bf16, so a bf16
-argument is a file of raw little-endian elements, and the flag says what they are: `--input=4x8xbf16=@input0.bin`. A
-scalar that is passed by value is written out, `--input=1.5`; a file keeps it for workers.
+A tool takes a .npy file as `--input=@input0.npy`. numpy has no bf16, so that is raw little-endian elements,
+`--input=4x8xbf16=@input0.bin`. A scalar is written out, `--input=1.5`; a file keeps it for workers.
 """
 
 import hashlib
@@ -105,11 +104,7 @@ def resolve(value: Input, where: str = "input") -> Input:
 
 
 def make_array(value: Input, where: str = "input") -> Array:
-    """The values of an input. Equal inputs give equal arrays.
-
-    Random floats are standard normal, integers 0 to 9, booleans even odds. A bf16 input gives float32 values, rounded
-    to the nearest that bf16 has.
-    """
+    """The values of an input, the same for equal inputs; of bf16 as float32, rounded to the nearest that bf16 has."""
     value = resolve(value, where)
     held = HELD_AS[value.dtype]
     if value.fill == "npy":
@@ -134,7 +129,6 @@ def write_arguments(inputs: Sequence[Input], folder: Path, where: str = "inputs"
 
 
 def _require_memory(value: Input, where: str) -> None:
-    """Refuse an input that this machine cannot hold twice, as it is made and as it is written."""
     needed = math.prod(value.shape) * HELD_AS[value.dtype].itemsize
     if value.fill != "npy" and 2 * needed > psutil.virtual_memory().total:
         raise SuiteError(

@@ -1,8 +1,4 @@
-"""Model -> ModelArtifact: its MLIR and its arguments as files in content-addressed folders, made once.
-
-A model's id is a hash of its definition, so that renaming it in a suite changes nothing. For IREE's own tools, a
-folder has one case's module and inputs under fixed names, so that every command line in it is relative.
-"""
+"""Model -> ModelArtifact: its MLIR and its arguments as files in content-addressed folders, made once."""
 
 import hashlib
 import json
@@ -43,17 +39,9 @@ class ModelArtifact:
 def materialize(
     model: Model, *, store: Path, toolchain: Toolchain, limits: process.Limits, with_onnx: bool = False
 ) -> ModelArtifact:
-    """Make a model's MLIR and arguments, or find them in the store.
+    """Make a model's MLIR and arguments, or find them in the store, a folder that processes may share.
 
-    Args:
-        store: A folder, made if need be, that processes may share; see harness.models.sources.
-        limits: For each child process that reads or imports the model.
-        with_onnx: Whether to write the ONNX form of a model that is made of MLIR too.
-
-    Raises:
-        SuiteError: The model's table is wrong: a missing file, a wrong parameter, inputs that are not given.
-        CaseError: Its file is broken, or a tool failed on it (stage `model`).
-        OSError: The store cannot be written, or a file cannot be read.
+    SuiteError where the model's table is wrong, CaseError (stage `model`) where its file is broken or a tool fails.
     """
     maker = Maker(model=model, store=store, toolchain=toolchain, limits=limits)
     where, program = maker.where, maker.program()

@@ -39,7 +39,6 @@ class Parameters:
     seed: Seed = 0  # Of the left matrix; the right one has the next
 
     def __post_init__(self) -> None:
-        """Refuse a constant of unknown size."""
         if self.right == "constant" and set(self.dynamic) - {"m"}:
             raise ValueError(f"dynamic is {self.dynamic!r}, but of a constant n and k are known; write 'm' or ''")
 

@@ -1,9 +1,7 @@
-"""ONNX files: what they say of themselves, their graph made static, their import, and their run as a reference.
+"""ONNX files: what they say of themselves, their graph made static, and their run as a reference.
 
-Exporters compute sizes inside the graph, from the sizes of its inputs (Shape, Gather, Concat, Reshape). Once the sizes
-are known such nodes give constants. Leaving the nodes in costs compilers dearly or makes them fail, so a static graph
-has their values in their place, which onnx's own shape inference and reference evaluator give. Larger values stay as
-they are: a weight that is dequantised in the graph stays so, since that is what is measured.
+Exporters compute sizes inside the graph (Shape, Gather, Concat, Reshape), which costs compilers dearly or makes them
+fail. A static graph has their values in their place. Larger values stay: a weight that is dequantised stays so.
 """
 
 from collections.abc import Iterator, Sequence
@@ -172,7 +170,6 @@ def _inferred(model: Any, where: str) -> Any:
 
 
 def _fold(model: Any, inferred: Any) -> bool:
-    """Replace nodes whose results are known and small by constants; whether there were any."""
     from onnx import helper, numpy_helper
     from onnx.external_data_helper import uses_external_data
     from onnx.reference import ReferenceEvaluator
@@ -229,7 +226,6 @@ def _drop_unused(graph: Any) -> None:
 
 
 def _read_by(node: Any) -> Iterator[str]:
-    """Names of all values that a node reads, those of its inner graphs too."""
     yield from node.input
     for attribute in node.attribute:
         for inner in (attribute.g, *attribute.graphs):

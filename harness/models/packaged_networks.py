@@ -1,12 +1,8 @@
 """Networks that packages have in ONNX: PP-OCR, which finds text in a picture, and Silero VAD, which hears speech.
 
-PP-OCR's two parts are MobileNets of https://github.com/PaddlePaddle/PaddleOCR. The detector (version 4) gives a map of
-how likely each pixel is part of text, and here also that map before its sigmoid: in noise nothing is, and what is
-nearly zero everywhere cannot be checked. The classifier (version 2) gives two probabilities: whether text is upside
-down.
-
-Silero VAD (https://github.com/snakers4/silero-vad) says whether somebody speaks in 576 samples of sound: a spectrum by
-convolution, four convolutions and an LSTM whose state goes in and out. IREE 3.13.0 compiles neither of its two forms.
+PP-OCR (https://github.com/PaddlePaddle/PaddleOCR): the detector gives how likely each pixel is part of text, and here
+also that map before its sigmoid, since what is nearly zero everywhere cannot be checked; the classifier says whether
+text is upside down. Silero VAD (https://github.com/snakers4/silero-vad): IREE 3.13.0 compiles neither of its two forms.
 """
 
 from dataclasses import dataclass

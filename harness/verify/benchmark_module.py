@@ -1,8 +1,4 @@
-"""What iree-benchmark-module says of a case: the figure that IREE's engineers quote.
-
-One process per case and run. Its repetitions are not independent samples (another process gives another level), so
-the figure is reported beside ours and decides nothing.
-"""
+"""What iree-benchmark-module says of a case: the figure that IREE's engineers quote, of one process."""
 
 import json
 import re
@@ -59,11 +55,7 @@ def run_benchmark_module(case: str, call: ModuleCall, limits: Limits) -> Referen
 
 
 def parse_times(text: str) -> tuple[tuple[float, ...], float | None]:
-    """Real time of each repetition in nanoseconds, and the load average that the tool saw.
-
-    Only the function's own rows count: dispatch statistics are iteration rows too, and the aggregate rows hold a
-    coefficient of variation that claims to be in nanoseconds.
-    """
+    """Real time of each of the function's own repetitions in nanoseconds, and the load average that the tool saw."""
     try:
         document: Mapping[str, Any] = json.loads(text)
         rows = [

@@ -33,15 +33,10 @@ _CONVERTED = (b"torch.", b"onnx.", b"tosa.", b"stablehlo.")
 def check_cases(
     cases: Iterable[AnyRunnable], references: References, limits: Limits, on_start: Callable[[str], None], cache: Path
 ) -> Iterator[Check]:
-    """Check each case once; a failure is a Check with `failure` set.
+    """Check each case once, baselines first; a failure is a Check with `failure` set.
 
-    A case is held against its references by itself. Where a model has none, variants are held against the baseline,
-    which itself has to give finite numbers: that says less, and the check says so. What passes quickly, on random
-    inputs alone, is held against the same once more on other random inputs.
-
-    Args:
-        cases: Model by model, device by device, baselines first.
-        cache: The cache folder, where right outputs are kept.
+    A case is held against its references by itself; where there are none, against the baseline, which has to be finite.
+    What passes quickly, on random inputs alone, is held against the same once more on other random inputs.
     """
     checker = _Checker(references, limits, cache)
     for runnable in cases:

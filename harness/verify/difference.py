@@ -139,7 +139,6 @@ class _Pair:
         return min(float(self._excess().max(initial=0.0)), _FARTHEST)
 
     def _excess(self) -> _Floats:
-        """Each error in spreads, of which FACTOR are allowed."""
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             own = np.where(self._limit > 0, self._limit, np.where(self._error > 0, 1e-300, 1.0))
             return np.asarray(FACTOR * self._error / own)

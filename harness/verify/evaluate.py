@@ -1,9 +1,7 @@
-"""A program's right outputs: what is left of it once IREE has turned it into linalg on tensors, evaluated with NumPy.
+"""A program's right outputs, and by how much each may be off: linalg on tensors, evaluated with NumPy.
 
-What comes out says how far each element may be off. It runs in a process of its own, since parsing foreign IR in LLVM's
-libraries may end that process:
-
-    python -m harness.verify.evaluate REQUEST.json     one JSON object on stdout, arrays in the request's folder
+It runs in a process of its own, since parsing foreign IR in LLVM's libraries may end that process:
+python -m harness.verify.evaluate REQUEST.json gives one JSON object on stdout, and arrays in the request's folder.
 """
 
 import json
@@ -111,7 +109,6 @@ def _within(program: Program, plan: Plan, function: str, inputs: Sequence[Array]
 
 
 def _called(run: Evaluator, function: str, inputs: Sequence[Array]) -> list[Exported]:
-    """The outputs of the entry function."""
     entry = run.functions.get(function)
     if entry is None:
         raise UnsupportedError(f"a program without @{function}")
@@ -139,8 +136,8 @@ def _argument(values: Array, type_: Any, shaker: Shaker) -> Array:
 def tolerances(output: Exported) -> tuple[Array, Array]:
     """The exact values of an output, and by how much each element may be off.
 
-    A spread that happens to be small among few samples is not believed: it is raised to the typical spread (geometric
-    mean) of the elements of similar magnitude, and where these are few, by a factor that the number of samples gives.
+    A spread that is small by chance is raised to the typical one of the elements of similar magnitude; of few, by a
+    factor that the number of samples gives.
     """
     values = output.values
     exact = values[0]

@@ -1,7 +1,4 @@
-"""linalg.generic and linalg.softmax on ensembles: bodies run on views of the operands, over pieces of the space.
-
-Affine expressions say where: of index values, and as indexing maps of operands.
-"""
+"""linalg.generic and linalg.softmax on ensembles: bodies run on views of the operands, over pieces of the space."""
 
 import math
 import re
@@ -157,7 +154,6 @@ class _Generic:
         return [self.made[number] for number in range(len(outs))]
 
     def _put(self, number: int, values: Array, bounds: Bounds) -> None:
-        """Keep the values of one output over a piece of the space."""
         kept = self.made.get(number)
         if kept is None:
             kept = np.empty((values.shape[0], *self.operands[self.inputs + number].shape[1:]), dtype=values.dtype)

@@ -1,7 +1,4 @@
-"""Runs a program: functions, calls, globals and parameters, structured control flow, the ABI's imports and exports.
-
-Values are ensembles (see rounding). What operations of other dialects give is in tables of functions by name.
-"""
+"""Runs a program on ensembles: functions, calls, globals, parameters, structured control flow, imports and exports."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Outputs that are kept in the cache: right ones, which later calls and other runs are held against, and refused ones.
-
-Of the right ones those that were used last stay, up to a limit; what a run of today kept stays in any case. Beside a
-refused one lies what a person needs to look at it with IREE's plain tools.
-"""
+"""Outputs kept in the cache: right ones, which later calls and other runs are held against, and refused ones."""
 
 import contextlib
 import hashlib

@@ -1,8 +1,7 @@
 """linalg.generic on ensembles: views of operands by their indexing maps, products of tensors, reductions.
 
-An iteration space is walked in one of three ways. Where a sum of products is reduced, that is a matrix product. Where
-an operation that can be reordered reduces, its values are computed over the whole space, in pieces that fit the memory,
-and then reduced. Whatever else a body reduces with is done step by step, as a loop would.
+A sum of products is a matrix product. Where an operation that can be reordered reduces, its values are computed over
+the whole space, in pieces that fit the memory. Whatever else a body reduces with is done step by step.
 """
 
 import itertools
@@ -210,8 +209,8 @@ class Products:
 def _with_partial_sums(start: Array, a: Array, b: Array) -> tuple[Array, Array]:
     """Start + a @ b, and the sum of the squares of the partial sums along the inner dimension, in its order.
 
-    The partial sums are known at the ends of blocks. Within a block they are a straight line plus a random bridge,
-    whose mean squares are known; and no less is assumed than for summands that come in a random order.
+    Between the ends of blocks they are a straight line plus a random bridge; and no less is assumed than for summands
+    that come in a random order.
     """
     inner = a.shape[-1]
     edges = np.unique(np.linspace(0, inner, _BLOCKS + 1).astype(int))

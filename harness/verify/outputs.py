@@ -1,9 +1,7 @@
 """A case that is ready to run: do its devices fit the module, and what does one run give?
 
-IREE's runtime takes a list of devices that is longer than the program's without a word and leaves the rest idle, and
-it answers a shorter list with a page of target attributes. A module holds what it was compiled for: the message of its
-own search for each of its devices, with the device's name and all that the device may be. Here a device is `local[0]`,
-the first of its kind, as --iree-hal-target-device has it.
+IREE's runtime leaves devices idle that a program does not use. A module holds the message of its own search for each of
+its devices; here a device is `local[0]`, the first of its kind, as --iree-hal-target-device has it.
 """
 
 import mmap
@@ -130,11 +128,7 @@ def run_command(call: ModuleCall, outputs: int) -> tuple[str, ...]:
 
 
 def run_once(call: ModuleCall, outputs: int, limits: Limits) -> list[Array]:
-    """Run a module once and read its outputs.
-
-    The tool has no .npy form for bf16 and gives up; it is then run twice more, to print the types of the outputs, and
-    with those of bf16 written as raw bytes.
-    """
+    """Run a module once and read its outputs; those of bf16, which the tool writes raw, in further runs."""
     command = run_command(call, outputs)
     finished = call.run("verify", command, limits)
     raw: dict[str, tuple[int, ...]] = {}

@@ -148,7 +148,6 @@ def _converter() -> Toolchain | str:
 
 @cache
 def _evaluator_sha256() -> str:
-    """Of the evaluator's source: what an older one found is found again."""
     sources = sorted(Path(__file__).parent.glob("*.py"))
     return hashlib.sha256(b"".join(file.read_bytes() for file in sources)).hexdigest()
 

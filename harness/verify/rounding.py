@@ -1,11 +1,8 @@
 """Values as ensembles: the exact value in float64 and, beside it, values shaken by the rounding of their types.
 
-This is Monte Carlo arithmetic (Parker 1997). The first axis of each array counts samples: sample 0 is exact, the others
-carry random rounding errors. An array whose first axis is 1 has none: all samples agree. A result is shaken where its
-exact value is not one of its type, so integer-valued programs stay exact to the last bit.
-
-Near an edge (floor, a comparison) a tiny error decides between two results, and both are right. There the samples take
-the one and the other by turns, wherever the edge lies within FACTOR spreads.
+This is Monte Carlo arithmetic (Parker 1997). The first axis of each array counts samples, of which 0 is exact; where it
+is 1, all agree. A result is shaken where its exact value is not one of its type. Near an edge (floor, a comparison)
+both results are right: samples take them by turns where the edge lies within FACTOR spreads.
 """
 
 from collections.abc import Callable
@@ -102,10 +99,7 @@ class Shaker:
         return self._in_range(self.flushed(values, kind), kind)
 
     def flushed(self, values: Array, kind: str) -> Array:
-        """Values of which those below the smallest normal number, if the type has them, are 0 in every second sample.
-
-        Processors may take them for zero, before an operation and after it.
-        """
+        """Values; those below the smallest normal number, which processors may flush, are 0 in every second sample."""
         if self.samples == 1 or kind not in ("f32", "bf16"):
             return values
         small = (np.abs(values[0]) < TINY[kind]) & (values[0] != 0)

@@ -1,9 +1,7 @@
-"""A seeded sample of a program's outputs, evaluated through the slices that they need.
+"""A seeded sample of a program's outputs, where all of it would take too long: places along one axis of its outputs.
 
-Where all of a program would take too long, some places along one axis of its outputs are evaluated: rows of a matrix
-product, images of a batch. From the outputs backwards, each operation says along which axis of its operands the same
-places are enough. What needs more of an operand, such as a convolution along that axis or a sum over it, asks for all
-of that operand, and is cut where it is used.
+From the outputs backwards, each operation says along which axis of its operands the same places are enough. What needs
+more of an operand, such as a convolution along that axis, asks for all of it.
 """
 
 import math

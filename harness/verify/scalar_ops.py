@@ -54,7 +54,6 @@ def _bit_length(values: Array) -> Array:
 
 
 def _divided(a: Array, b: Array) -> Array:
-    """Quotients rounded toward zero."""
     quotient, rest = a // _safe(b), a % _safe(b)
     return np.asarray(quotient + ((rest != 0) & ((a < 0) != (b < 0))))
 

@@ -103,15 +103,6 @@ def test_a_thread_clock_that_counts_in_ticks_is_no_clock(monkeypatch: pytest.Mon
     assert turn.account is not None and turn.account.thread_ns is None
 
 
-def test_other_threads_are_asked_about_where_they_compute() -> None:
-    account = Account(on_calling_thread=False)
-    account.before()
-    account.start()
-    account.stop()
-    figures = account.read()
-    assert (figures["delayed_ns"] >= 0, figures["on_calling_thread"]) == (True, False)
-
-
 OF_VERSION_1 = {"pod/cpu.cfs_quota_us": "50000", "pod/cpu.stat": "", "cpu.cfs_quota_us": "-1", "cpu.stat": ""}
 
 

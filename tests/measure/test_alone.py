@@ -61,13 +61,6 @@ def test_one_that_does_not_wait_measures_beside_it_whatever_it_says_of_itself(
     holder.communicate("")
 
 
-def test_one_that_was_killed_holds_nobody_up(holder: subprocess.Popen[str]) -> None:
-    holder.kill()
-    holder.communicate()
-    with only_one_measures(lambda _: pytest.fail("waited")):
-        pass
-
-
 @pytest.mark.parametrize("error", [KeyError("getpwuid(): uid not found: 12345"), OSError("No username set")])
 def test_a_user_without_a_name_measures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     def unknown() -> str:

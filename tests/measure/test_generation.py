@@ -109,15 +109,6 @@ def test_a_generation_has_a_pair_of_rounds_however_small_its_budget(script: Scri
     assert [(len(request["turns"]), request["warm"]) for request in script.requests("round")] == [(3, {}), (3, {})]
 
 
-def test_all_cases_of_a_group_live_in_one_process_which_is_fresh_for_each_generation(script: Script) -> None:
-    group = script.group("a", "b")
-    for generation in range(3):
-        list(measure_generation(group, generation, _NO_TIME))
-    loads = script.requests("load")
-    assert [request["case"] for request in loads] == ["a", "b"] * 3
-    assert len({request["pid"] for request in loads}) == 3
-
-
 def test_calls_under_a_millisecond_are_batched_alike_for_cases_that_are_alike(script: Script) -> None:
     script.answers["per_call_ns"] = {"short": 20_000, "alike": 25_000, "other": 100_000, "long": 5_000_000}
     first, *_ = _rounds(list(measure_generation(script.group("short", "alike", "other", "long"), 0, _NO_TIME)))
@@ -205,15 +196,6 @@ def test_a_case_that_does_not_load_or_crashes_its_worker_is_lost_and_the_others_
     assert {turn.case for round_ in _rounds(items) for turn in round_.turns} == {"a", "d"}
 
 
-def test_a_crash_in_the_middle_of_timing_loses_only_the_guilty_case_and_keeps_the_rounds_before(
-    script: Script,
-) -> None:
-    script.answers["die_in_round"] = {"b": 1}
-    items = list(measure_generation(script.group("a", "b"), 0, _NO_TIME))
-    assert _lost(items) == {"b": "the worker was ended by SIGABRT while it was at work on b"}
-    assert [(round_.round, len(round_.turns)) for round_ in _rounds(items)] == [(0, 2), (1, 1), (2, 1)]
-
-
 def test_a_call_that_hangs_is_stopped_at_the_limit(script: Script) -> None:
     script.answers["hang_in_round"] = "b"
     items = list(measure_generation(script.group("a", "b"), 0, replace(_NO_TIME, call_limit_s=0.5)))
@@ -231,10 +213,3 @@ def test_a_worker_that_dies_before_its_first_load_is_begun_again_once(script: Sc
     assert _lost(items) == {"b": reason, "c": reason}
     assert {turn.case for round_ in _rounds(items) for turn in round_.turns} == {"a"}
     assert [request["flags"] for request in script.requests("open")].count(["--bad"]) == 2
-
-
-def test_a_device_that_does_not_open_loses_every_case_with_the_reason(script: Script) -> None:
-    script.answers["refuse_open"] = "NOT_FOUND; no device"
-    items = list(measure_generation(script.group("a", "b"), 0, _NO_TIME))
-    assert _lost(items) == {"a": "NOT_FOUND; no device", "b": "NOT_FOUND; no device"}
-    assert not _rounds(items)

@@ -109,17 +109,6 @@ def test_inputs_that_the_function_refuses_are_told_in_irees_own_words_and_a_kill
             worker.ask(op="round", turns=[["matmul", 1]])
 
 
-@pytest.mark.parametrize(
-    ("opening", "reason"),
-    [({"uri": "no-such-driver"}, "NOT_FOUND"), ({"flags": ("--no_such_flag=1",)}, "no_such_flag")],
-)
-def test_a_driver_or_a_flag_that_does_not_exist_is_refused(
-    real_toolchain: Toolchain, opening: dict[str, Any], reason: str
-) -> None:
-    with pytest.raises(WorkerRefused, match=reason), _session(real_toolchain, **opening):
-        pass
-
-
 def test_a_worker_ends_by_itself_when_the_harness_dies(real_toolchain: Toolchain, tmp_path: Path) -> None:
     (tmp_path / "marker").touch()
     child = subprocess.Popen(

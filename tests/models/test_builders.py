@@ -4,7 +4,6 @@ Each builder of MLIR is held against its formula in numpy, with the weights that
 own form in ONNX.
 """
 
-import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +18,6 @@ from numpy.typing import NDArray
 from harness.errors import SuiteError
 from harness.models import BuiltModel, check_params, find_builder, load_argument
 from harness.models.builder import BUILDERS
-from harness.models.model import Input
 from harness.models.onnx_file import run_onnx
 from harness.models.residual_dense_block import BUILDER
 from tests.models.conftest import Make, RunMain
@@ -128,57 +126,6 @@ def test_equal_parameters_give_equal_bytes_and_another_seed_other_weights_only(e
     assert example.built(seed=3).inputs != example.built(seed=4).inputs
     with ir.Context():
         assert ir.Module.parse(text).operation.verify()
-
-
-@pytest.mark.parametrize(
-    ("name", "params", "std"),
-    [
-        ("blocks", {"height": 6, "width": 6, "channels": 16, "growth": 8, "blocks": 69}, (0.3, 4)),
-        ("layers of f32, pytorch, 16 wide", {"layers": 30, "width": 64, "batch": 64}, (0.2, 5)),
-        ("convolution, named", {"channels_in": 256, "height": 12, "width": 12}, (0.3, 1.2)),
-    ],
-)
-def test_values_stay_of_order_1_whatever_the_depth_and_the_width(
-    name: str, params: dict[str, Any], std: tuple[float, float]
-) -> None:
-    example = EXAMPLES[name]
-    model = example.built(**params)
-    x = np.random.default_rng(0).standard_normal(model.inputs[0].shape)
-    result = example.right(x, constants_of(str(model.text)), {**example.params, **params})
-    assert std[0] < math.sqrt(np.mean(result**2)) < std[1]
-
-
-def test_sizes_that_the_compiler_does_not_know_and_small_constants_of_bf16() -> None:
-    """IREE 3.13 misreads the latter as resources."""
-    model = EXAMPLES["product of f32 by argument"].built(dynamic="mn")
-    types = "(%left: tensor<?x21xf32>, %right: tensor<21x?xf32>) -> tensor<?x?xf32>"
-    assert f"@main{types}" in str(model.text)
-    assert model.inputs == (Input(shape=(9, 21), seed=3), Input(shape=(21, 13), seed=4))
-    with ir.Context():
-        assert ir.Module.parse(str(model.text)).operation.verify()
-    example = EXAMPLES["product of bf16 by constant"]
-    assert "dense_resource<right> : tensor<21x13xbf16>" in example.text()
-    assert "dense_resource" not in example.text(m=2, n=3, k=4)
-
-
-@pytest.mark.parametrize(
-    ("params", "expected"),
-    [
-        ({"kind": "whole"}, "****"),
-        ({"kind": "pipeline"}, "**b**a"),
-        ({"kind": "transfers"}, "*b*a*b*a"),
-        ({"kind": "transfers", "layers": 3}, "*b*a*"),
-        ({"kind": "pipeline", "layers": 3}, "**b*a"),
-        ({"kind": "pipeline", "batches": 2}, "**b**a**b**a"),
-    ],
-)
-def test_layers_run_on_the_devices_that_the_kind_says(params: dict[str, Any], expected: str) -> None:
-    """In order: * for a product, a or b for a move to a device."""
-    model = EXAMPLES["layers on two devices"].built(**params)
-    found = re.findall(r"linalg\.matmul|flow\.tensor\.transfer.*<@dev_(\w)>", str(model.text))
-    assert "".join(name or "*" for name in found) == expected
-    assert ("dev_" in str(model.text)) == (expected.strip("*") != "")
-    assert [value.shape for value in model.inputs] == [(4 * params.get("batches", 1), 16)]
 
 
 @pytest.mark.parametrize("kind", ["pipeline", "transfers"])

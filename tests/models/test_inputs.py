@@ -13,26 +13,14 @@ from numpy.typing import NDArray
 
 from harness.errors import SuiteError
 from harness.models import describe, load_argument
-from harness.models.inputs import bf16_bits, make_array, resolve, write_arguments
+from harness.models.inputs import HELD_AS, bf16_bits, make_array, resolve, write_arguments
 from harness.models.model import Input, Model
 from tests.models.conftest import Make, RunMain
 
-NUMPY_DTYPES = {
-    "f16": "float16",
-    "bf16": "float32",
-    "f32": "float32",
-    "f64": "float64",
-    "i1": "bool",
-    "i8": "int8",
-    "i16": "int16",
-    "i32": "int32",
-    "i64": "int64",
-}
-DTYPES = tuple(NUMPY_DTYPES)
 inputs = st.builds(
     Input,
     shape=st.lists(st.integers(0, 5), max_size=4).map(tuple),
-    dtype=st.sampled_from(DTYPES),
+    dtype=st.sampled_from(list(HELD_AS)),
     fill=st.sampled_from(["random", "constant"]),
     seed=st.integers(0, 2**32),
     value=st.sampled_from([0.0, 1.0]),
@@ -43,19 +31,8 @@ inputs = st.builds(
 def test_an_input_says_its_array(value: Input) -> None:
     array = make_array(value)
     assert array.shape == value.shape
-    assert array.dtype == np.dtype(NUMPY_DTYPES[value.dtype])
+    assert array.dtype == HELD_AS[value.dtype]
     assert make_array(value).tobytes() == array.tobytes()
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_random_values_lie_where_they_should(dtype: str) -> None:
-    array, other = (make_array(Input(shape=(100,), dtype=dtype, seed=seed)) for seed in (3, 4))
-    if dtype.startswith("i"):
-        assert set(array.tolist()) <= set(range(10))
-    else:
-        assert abs(float(np.mean(array))) < 0.7
-        assert 0.5 < float(np.std(array)) < 1.6
-    assert not np.array_equal(array, other)
 
 
 def test_files_are_written_once(tmp_path: Path) -> None:
@@ -139,15 +116,6 @@ def test_wrong_npy_files_are_named(tmp_path: Path, array: Any, value: Input, mes
         path.write_bytes(path.read_bytes()[array])
     with pytest.raises(SuiteError, match=message):
         resolve(replace(value, path=path), "[models.net] inputs[0]")
-
-
-def test_an_npy_file_that_claims_more_than_there_is_memory_for(tmp_path: Path) -> None:
-    path = tmp_path / "x.npy"
-    with path.open("wb") as file:
-        claim = {"descr": "<f4", "fortran_order": False, "shape": (2**62, 2**62)}
-        np.lib.format.write_array_header_1_0(file, claim)
-    with pytest.raises(SuiteError, match=r"x\.npy is not a whole \.npy file"):
-        resolve(Input(fill="npy", path=path))
 
 
 @pytest.mark.parametrize(

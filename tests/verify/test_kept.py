@@ -24,13 +24,6 @@ def there(cache: Path, *outputs: tuple[OutputRecord, ...]) -> list[bool]:
     return [(cache / record.file).exists() for (record,) in outputs]
 
 
-def test_those_not_used_for_longest_go_and_none_of_today(tmp_path: Path) -> None:
-    outputs = kept(tmp_path, 1, days=9), kept(tmp_path, 2, days=2), kept(tmp_path, 3, days=0.9)
-    for limit, stay in ((3 * 528, [True] * 3), (3 * 528 - 1, [False, True, True]), (0, [False, False, True])):
-        trim_outputs(tmp_path, limit)
-        assert there(tmp_path, *outputs) == stay
-
-
 def test_what_is_compared_or_kept_again_is_used(tmp_path: Path) -> None:
     read, again, old = kept(tmp_path, 1, days=9), kept(tmp_path, 2, days=9), kept(tmp_path, 3, days=8)
     assert kept_outputs(read, tmp_path) is not None
