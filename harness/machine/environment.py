@@ -16,7 +16,7 @@ from harness import process
 from harness.cache import cache_root, read_memo
 from harness.machine.identity import NAME_VARIABLE, made_class, made_id, processor_identity
 from harness.machine.processor import capture_cpu, has_hypervisor_flag
-from harness.machine.system_files import SystemFiles, capture_limits, in_container, known
+from harness.machine.system_files import SystemFiles, capture_limits, known
 
 
 def selfcheck_file() -> Path:
@@ -35,17 +35,10 @@ def last_selfcheck(machine: str) -> dict[str, Any] | None:
 
 _NO_RANDOMISATION = 0x0040000  # ADDR_NO_RANDOMIZE, which `setarch -R` gives a process
 
-# What firmware calls virtual machines, by product and by maker, where the processor does not say so itself.
-_VIRTUAL_PRODUCTS = {"KVM": "KVM", "Virtual Machine": "Hyper-V", "Google Compute Engine": "Google Compute Engine"}
-_VIRTUAL_MAKERS = {
-    "QEMU": "QEMU",
-    "VMware, Inc.": "VMware",
-    "innotek GmbH": "VirtualBox",
-    "Xen": "Xen",
-    "Amazon EC2": "Amazon EC2",
-    "DigitalOcean": "DigitalOcean",
-    "Hetzner": "Hetzner",
-}
+# What firmware calls virtual machines, by product or by maker, where the processor does not say so itself.
+_HYPERVISORS = {"KVM": "KVM", "Virtual Machine": "Hyper-V", "Google Compute Engine": "Google Compute Engine"}
+_HYPERVISORS |= {"QEMU": "QEMU", "VMware, Inc.": "VMware", "innotek GmbH": "VirtualBox", "Xen": "Xen"}
+_HYPERVISORS |= {name: name for name in ("Amazon EC2", "DigitalOcean", "Hetzner")}
 
 
 def capture_environment(
@@ -108,18 +101,18 @@ def _git(folder: Path, *arguments: str) -> str:
 
 def _machine(files: SystemFiles) -> dict[str, Any]:
     hypervisor = _hypervisor(files)
+    pretty = re.search(r"""^PRETTY_NAME=["']?([^"'\n]+)""", files.text("etc/os-release") or "", re.MULTILINE)
     virtual = has_hypervisor_flag(files)
-    if virtual is None and (hypervisor or files.exists("sys/class/dmi/id/sys_vendor")):
+    if virtual is None and (hypervisor or files.text("sys/class/dmi/id/sys_vendor")):
         virtual = hypervisor is not None
     return known(
         {
             "system": platform.system(),
-            "distribution": _distribution(files),
+            "distribution": pretty[1] if pretty else None,
             "kernel": files.text("proc/sys/kernel/osrelease") or platform.release(),
             "architecture": platform.machine(),
             "virtual": virtual,
             "hypervisor": hypervisor if virtual else None,
-            "container": in_container(files),
         }
     )
 
@@ -131,11 +124,6 @@ def _names(files: SystemFiles) -> tuple[str, str]:
     return "" if image == "uninitialized" else image, host  # systemd's word for "not yet"
 
 
-def _distribution(files: SystemFiles) -> str | None:
-    name = re.search(r"""^PRETTY_NAME=["']?([^"'\n]+)""", files.text("etc/os-release") or "", re.MULTILINE)
-    return name[1] if name else None
-
-
 def _hypervisor(files: SystemFiles) -> str | None:
     if "microsoft" in (files.text("proc/sys/kernel/osrelease") or "").lower():
         return "WSL"
@@ -145,7 +133,7 @@ def _hypervisor(files: SystemFiles) -> str | None:
     product = files.text("sys/class/dmi/id/product_name") or ""
     if product.endswith(".metal"):  # Amazon names its real machines like its virtual ones
         return None
-    return _VIRTUAL_PRODUCTS.get(product) or _VIRTUAL_MAKERS.get(files.text("sys/class/dmi/id/sys_vendor") or "")
+    return _HYPERVISORS.get(product) or _HYPERVISORS.get(files.text("sys/class/dmi/id/sys_vendor") or "")
 
 
 def _memory(files: SystemFiles) -> dict[str, Any]:
@@ -162,19 +150,15 @@ def _memory(files: SystemFiles) -> dict[str, Any]:
 
 
 def _load() -> dict[str, Any]:
-    averages = os.getloadavg() if hasattr(os, "getloadavg") else ()
-    names = ("load_1min", "load_5min", "load_15min")
-    rounded = (round(value, 2) for value in averages)
-    return known({**dict(zip(names, rounded, strict=False)), "steal_percent": _steal_percent()})
-
-
-def _steal_percent() -> float | None:
-    """Of the CPU time that this machine wanted since it started, the share that its host gave to others."""
+    """The load, and of the CPU time wanted here since the start the share that the host gave to others."""
     times = psutil.cpu_times()._asdict()
-    if "steal" not in times:
-        return None
-    wanted = sum(times[kind] for kind in ("user", "nice", "system", "irq", "softirq", "steal"))
-    return round(100 * times["steal"] / wanted, 2) if wanted else None
+    wanted = sum(times.get(kind, 0) for kind in ("user", "nice", "system", "irq", "softirq", "steal"))
+    return known(
+        {
+            "load_1min": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
+            "steal_percent": round(100 * times["steal"] / wanted, 2) if wanted and "steal" in times else None,
+        }
+    )
 
 
 def _process(files: SystemFiles) -> dict[str, Any]:
@@ -183,7 +167,6 @@ def _process(files: SystemFiles) -> dict[str, Any]:
     return known(
         {
             "python": platform.python_version(),
-            "python_implementation": platform.python_implementation(),
             # Whether every process gets another memory layout.
             "aslr": None if setting is None else setting > 0 and not personality & _NO_RANDOMISATION,
             "niceness": os.getpriority(os.PRIO_PROCESS, 0) if hasattr(os, "getpriority") else None,

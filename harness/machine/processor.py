@@ -24,6 +24,8 @@ _CODE_FLAG_FAMILIES = ("avx512", "avx10", "amx_")
 def capture_cpu(files: SystemFiles) -> dict[str, Any]:
     """What identifies the processor and explains its speed; what cannot be known is left out."""
     first = _first_processor(files)
+    policies = files.matching(f"{_EACH_CORE}/cpufreq/scaling_governor")
+    governors = {governor for path in policies if (governor := files.text(path))}
     return known(
         {
             "model": _model(first) or platform.processor() or None,
@@ -34,8 +36,7 @@ def capture_cpu(files: SystemFiles) -> dict[str, Any]:
             "flags": _code_flags(first),
             **_cores(files),
             **_frequencies(),
-            "governor": _common(files, "scaling_governor"),
-            "energy_preference": _common(files, "energy_performance_preference"),
+            "governor": ", ".join(sorted(governors)) or None,
             "frequency_driver": files.text(f"{_CPU}/cpu0/cpufreq/scaling_driver"),
             "turbo": _turbo(files),
             **_caches(files),
@@ -81,7 +82,6 @@ def _cores(files: SystemFiles) -> dict[str, Any]:
         "usable_cores": usable_cores(),
         "cores_by_kind": list(map(_cpu_list, kinds)) if len(kinds := core_kinds(files)) > 1 else None,
         "isolated_cores": files.text(f"{_CPU}/isolated"),
-        "numa_nodes": len(files.matching("sys/devices/system/node/node[0-9]*")) or None,
         "smt": bool(smt) if smt is not None else (logical > physical if logical and physical else None),
     }
 
@@ -123,23 +123,15 @@ def _cpu_list(cpus: frozenset[int]) -> str:
 
 
 def _frequencies() -> dict[str, int | None]:
-    """Over all cores: the highest maximum, the lowest minimum, and the mean of now, in MHz."""
+    """Over all cores the highest maximum and the lowest minimum, in MHz."""
     try:
         found = psutil.cpu_freq(percpu=True)
     except (AttributeError, NotImplementedError, OSError, RuntimeError):  # as on some Apple and virtual machines
         found = []
-    now = [core.current for core in found]
     return {
         "max_mhz": round(max((core.max for core in found), default=0)) or None,
         "min_mhz": round(min((core.min for core in found), default=0)) or None,
-        "current_mhz": round(sum(now) / len(now)) if now else None,
     }
-
-
-def _common(files: SystemFiles, name: str) -> str | None:
-    """A setting of every core's frequency policy: one word, or several where cores differ."""
-    values = {files.text(path) for path in files.matching(f"{_EACH_CORE}/cpufreq/{name}")} - {None}
-    return ", ".join(sorted(str(value) for value in values)) or None
 
 
 def _turbo(files: SystemFiles) -> bool | None:

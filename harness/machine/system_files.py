@@ -34,13 +34,6 @@ class SystemFiles:
         except OSError:
             return []
 
-    def exists(self, path: str) -> bool:
-        """Whether there is such a file or folder."""
-        try:
-            return (self.root / path).exists()
-        except OSError:
-            return False
-
 
 def as_integer(text: str | None) -> int | None:
     """A decimal number, or None where it is none (`max`, `<unsupported>`, nothing)."""
@@ -73,14 +66,6 @@ def capture_limits(files: SystemFiles) -> dict[str, Any]:
             "memory_limit_bytes": min(_present(_memory_limit_bytes(files, group) for group in groups), default=None),
         }
     )
-
-
-def in_container(files: SystemFiles) -> bool:
-    """Whether this process runs in a container, as far as one can tell."""
-    if files.exists(".dockerenv") or files.exists("run/.containerenv"):
-        return True
-    membership = files.text("proc/self/cgroup") or ""
-    return any(word in membership for word in ("/docker", "/kubepods", "/lxc", "/libpod", "/containerd"))
 
 
 def _groups(files: SystemFiles) -> list[str]:

@@ -55,7 +55,7 @@ def cache_files(index: int, level: int, kind: str, size: str) -> dict[str, str]:
 
 
 # What psutil says of the machine that runs the tests, whatever files it is given.
-MEASURED = {"logical_cores", "physical_cores", "usable_cores", "max_mhz", "min_mhz", "current_mhz"}
+MEASURED = {"logical_cores", "physical_cores", "usable_cores", "max_mhz", "min_mhz"}
 X86 = "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 140\n"
 ARM = "processor\t: 0\nFeatures\t: fp asimd sve bf16 i8mm crc32\nCPU implementer\t: 0x41\nCPU part\t: 0xd40\n"
 VENDOR, PRODUCT = (f"sys/class/dmi/id/{name}" for name in ("sys_vendor", "product_name"))
@@ -69,10 +69,9 @@ def facts_of(captured: dict[str, dict[str, Any]]) -> dict[str, Any]:
 
 
 def test_a_real_machine_that_saves_power(make_machine: MakeMachine) -> None:
-    frequency = {"scaling_governor": "powersave", "energy_performance_preference": "balance_performance"}
     root = make_machine(
         {
-            **{f"{CPU}/cpu{core}/cpufreq/{name}": f"{word}\n" for core in range(4) for name, word in frequency.items()},
+            **{f"{CPU}/cpu{core}/cpufreq/scaling_governor": "powersave\n" for core in range(4)},
             f"{CPU}/cpu0/cpufreq/scaling_driver": "intel_pstate\n",
             "etc/os-release": 'NAME="Fedora Linux"\nPRETTY_NAME="Fedora Linux 44 (Workstation)"\n',
             "proc/sys/kernel/osrelease": "6.17.1-300.fc44.x86_64\n",
@@ -84,7 +83,6 @@ def test_a_real_machine_that_saves_power(make_machine: MakeMachine) -> None:
             f"{CPU}/smt/active": "1\n",
             f"{CPU}/isolated": "\n",
             f"{CPU}/intel_pstate/no_turbo": "0\n",
-            "sys/devices/system/node/node0/cpulist": "0-3\n",
             **cache_files(0, 1, "Data", "48K"),
             **cache_files(1, 1, "Instruction", "32K"),
             **cache_files(3, 3, "Unified", "12M"),
@@ -100,7 +98,6 @@ def test_a_real_machine_that_saves_power(make_machine: MakeMachine) -> None:
         "kernel": "6.17.1-300.fc44.x86_64",
         "architecture": platform.machine(),
         "virtual": False,
-        "container": False,
     }
     assert facts_of(captured) == {
         "model": "Core i7",
@@ -108,10 +105,8 @@ def test_a_real_machine_that_saves_power(make_machine: MakeMachine) -> None:
         "family": 6,
         "model_number": 140,
         "flags": ["avx2", "avx512f", "fma", "sse4_2"],
-        "numa_nodes": 1,
         "smt": True,
         "governor": "powersave",
-        "energy_preference": "balance_performance",
         "frequency_driver": "intel_pstate",
         "turbo": True,
         "l1d_bytes": 48 * 1024,
@@ -130,9 +125,9 @@ def test_what_psutil_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     captured = capture_environment()
     assert captured["load"]["steal_percent"] == 5.0
     cpu = captured["cpu"]
-    assert (cpu["max_mhz"], cpu["min_mhz"], cpu["current_mhz"]) == (4700, 400, 1300)
+    assert (cpu["max_mhz"], cpu["min_mhz"]) == (4700, 400)
     monkeypatch.setattr(psutil, "cpu_freq", Mock(side_effect=NotImplementedError))
-    assert "current_mhz" not in capture_environment()["cpu"]
+    assert "max_mhz" not in capture_environment()["cpu"]
 
 
 @pytest.mark.parametrize(
@@ -160,7 +155,7 @@ def test_cores_of_different_kinds_are_told_and_a_fast_one_is_taken(
 def test_a_machine_that_tells_nothing_or_nonsense(make_machine: MakeMachine) -> None:
     captured = capture_environment(root=make_machine({}))
     assert captured.keys() == {"machine", "cpu", "memory", "load", "process"}
-    assert captured["machine"].keys() == {"id", "class", "system", "kernel", "architecture", "container"}
+    assert captured["machine"].keys() == {"id", "class", "system", "kernel", "architecture"}
     assert facts_of(captured).keys() <= {"model", "smt"}
     files = {f"{CPU}/smt/active": "perhaps\n", **cache_files(0, 1, "Data", "big")}
     assert facts_of(capture_environment(root=make_machine(files))) == facts_of(captured)
@@ -176,10 +171,7 @@ def test_a_machine_that_tells_nothing_or_nonsense(make_machine: MakeMachine) -> 
         ({"proc/sys/kernel/osrelease": "6.6-microsoft-standard"}, "machine", {"virtual": True, "hypervisor": "WSL"}),
         ({"proc/cpuinfo": f"{X86}flags\t\t: fpu hypervisor\n"}, "machine", {"virtual": True}),
         ({"proc/cpuinfo": f"{X86}flags\t\t: fpu\n"}, "machine", {"virtual": False, "hypervisor": None}),
-        ({}, "machine", {"virtual": None, "container": False}),
-        ({".dockerenv": ""}, "machine", {"container": True}),
-        ({"run/.containerenv": ""}, "machine", {"container": True}),
-        ({"proc/self/cgroup": "0::/kubepods/besteffort/pod1\n"}, "machine", {"container": True}),
+        ({}, "machine", {"virtual": None}),
         ({LAYOUT: "2", PERSONALITY: "00000000"}, "process", {"aslr": True}),
         ({LAYOUT: "0", PERSONALITY: "00000000"}, "process", {"aslr": False}),
         ({LAYOUT: "2", PERSONALITY: "00040000"}, "process", {"aslr": False}),
@@ -247,7 +239,7 @@ def test_this_machine_is_described_well_enough_without_names_and_folders() -> No
     assert captured["cpu"]["logical_cores"] >= captured["cpu"]["usable_cores"] >= 1
     assert captured["memory"]["total_bytes"] > captured["memory"]["available_bytes"] > 0
     assert captured["process"]["python"] == platform.python_version()
-    assert captured["load"].keys() >= {"load_1min", "load_5min", "load_15min"}
+    assert "load_1min" in captured["load"]
     assert isinstance(captured["process"]["niceness"], int)
 
 
