@@ -61,7 +61,7 @@ class Model:
     # What outputs are compared with otherwise: `baseline`, `onnxruntime`, or `auto`: ONNX Runtime for an ONNX model
     # where it is installed, else the baseline
     reference: Literal["auto", "baseline", "onnxruntime"] = "auto"
-    # `auto`: the evaluator judges; `none`: outputs are held against nothing.
+    # `auto`: the evaluator judges, or else IREE's interpreter; `none`: outputs are held against nothing.
     check: Literal["auto", "none"] = "auto"
     check_seconds: float = 20.0  # What the evaluator may take
     why: str = ""  # The reason for `check = "none"`

@@ -118,8 +118,8 @@ class ModelTable(_Table):
     )
     check: Literal["auto", "none"] = Field(
         "auto",
-        description="auto: outputs are held against the float64 reference. none: against nothing, for the reason that "
-        "why gives.",
+        description="auto: outputs are held against the float64 reference; where that cannot evaluate the program, "
+        "against IREE's interpreter. none: against nothing, for the reason that why gives.",
     )
     check_seconds: float = Field(20.0, gt=0, le=86400, description="What the float64 reference may take.")
     why: str = Field("", description='Why outputs are not checked, with check = "none"; reports show it.')

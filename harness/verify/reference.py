@@ -1,8 +1,8 @@
-"""Right outputs of a model: from the evaluator, and from outside.
+"""Right outputs of a model: from the evaluator, from outside, or else from IREE's interpreter.
 
 The evaluator is asked first. It works on the model as it is before any plugin, once for a model and its inputs; one
 release of IREE, that beside the harness, turns it into linalg. Expected files and ONNX Runtime judge too where they
-are, since that conversion is IREE's own.
+are, since that conversion is IREE's own. IREE's interpreter is asked where nothing else says anything.
 """
 
 import hashlib
@@ -10,6 +10,7 @@ import json
 import math
 import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, partial
@@ -18,9 +19,10 @@ from pathlib import Path
 import numpy as np
 
 from harness.cache import cache_root, read_memo, trim, write_memo
+from harness.compile import BuildCache, CompileRequest
 from harness.errors import CaseError, ToolchainError
 from harness.models.inputs import load_argument
-from harness.models.materialize import ModelArtifact
+from harness.models.materialize import ModelArtifact, lay_out
 from harness.models.model import Model, Tolerance
 from harness.models.onnx_file import onnxruntime_version, run_onnx
 from harness.process import Limits
@@ -30,7 +32,7 @@ from harness.text import one_line
 from harness.toolchain import Toolchain, find_toolchain
 from harness.toolchain.tools import error_lines, run_tool
 from harness.verify.difference import COARSE, Right, left_open
-from harness.verify.outputs import AnyRunnable, Array, load_array
+from harness.verify.outputs import AnyRunnable, Array, Runnable, load_array
 from harness.verify.sampled import PLACES as SAMPLED
 
 _FOLDER = "references"
@@ -45,6 +47,9 @@ _KILLED = "SIGKILL"
 _ROUGH, _ROUGH_TOLERANCE = b"f16", Tolerance(relative=2e-2)
 _STABLE = (b"is_stable = true", b"is_stable = 1", b"onnx.TopK")
 _EXPECTED = "expected files"
+# What the interpreter may take for a compile, and again for a call.
+_INTERPRETER_S = 10.0
+_VMVX = ("--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=vmvx")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +76,11 @@ class References:
         found = self._from_evaluator(item.case, artifact, model)
         outside = self._once(f"outside of {model.name}", partial(_outside, model, artifact)) if asked else ""
         if isinstance(found, str):
-            return Judges(rights=(outside,) if isinstance(outside, Right) else (), why_none=found)
+            if isinstance(outside, str) and isinstance(item, Runnable):
+                make = partial(_interpreted, item, found, self.compile_limits)
+                outside = self._once(f"interpreted {_key(artifact, ())}", make)
+            why = f"{found}; {outside}" if isinstance(outside, str) and outside else found
+            return Judges(rights=(outside,) if isinstance(outside, Right) else (), why_none=why)
         if not isinstance(outside, Right):
             return Judges(rights=(found,), evaluated=True)
         allowed = found.allowed or ()
@@ -97,10 +106,14 @@ class References:
         return self._found[key]
 
     def _from_evaluator(self, case: Case, artifact: ModelArtifact, model: Model) -> Right | str:
-        # Flags that change the types of the program itself, so that each setting of them is another program.
-        flags = tuple(flag for flag in case.compile_flags if flag.startswith("--iree-input-"))
+        flags = _input_flags(case)
         make = partial(evaluated, artifact, flags, model.check_seconds, self.compile_limits)
         return self._once(_key(artifact, flags), make)
+
+
+def _input_flags(case: Case) -> tuple[str, ...]:
+    """Those that change the types of the program itself, so that each setting of them is another program."""
+    return tuple(flag for flag in case.compile_flags if flag.startswith("--iree-input-"))
 
 
 def has_text(mlir: Path, *words: bytes) -> bool:
@@ -266,3 +279,43 @@ def _evaluate(
         reason = f"the reference would take longer than {seconds:g} s ({answer['too_long']}; check_seconds gives more)"
         return {"why": reason, "seconds": seconds}
     return answer
+
+
+# --- the interpreter --------------------------------------------------------------------------------------------------
+
+
+def _interpreted(runnable: Runnable, why: str, limits: Limits) -> Right | str:
+    """What IREE's interpreter makes of a model that the evaluator does not judge, or why it says nothing."""
+    source, artifact = "IREE's interpreter VMVX", runnable.artifact
+    limits = replace(limits, seconds=min(limits.seconds or _INTERPRETER_S, _INTERPRETER_S))
+    case = replace(
+        runnable.case,
+        name=f"{runnable.case.name} (vmvx)",
+        uri="local-sync",
+        more_uris=(),
+        environment={},
+        compile_flags=(*_VMVX, *_input_flags(runnable.case)),
+        run_flags=(),
+    )
+    request = CompileRequest(
+        case=case,
+        toolchain=runnable.toolchain,
+        model=artifact.mlir,
+        model_sha256=artifact.sha256,
+        function=artifact.function,
+        host_cpu="",
+        limits=limits,
+    )
+    builds = BuildCache(cache_root())
+    build, _ = builds.compile(request)
+    if build.failure is not None:
+        return f"{source}: {one_line(build.failure.message)[:_LONGEST]}"
+    if build.module_sha256 == runnable.build.module_sha256:
+        return f"{source} gives the same module"
+    with tempfile.TemporaryDirectory(prefix="vmvx") as scratch:
+        bench = lay_out(Path(scratch) / "bench", builds.module(build), artifact)
+        try:
+            outputs = replace(runnable, case=case, build=build, bench=bench).outputs(limits)
+        except CaseError as error:
+            return f"{source}: {one_line(str(error))[:_LONGEST]}"
+    return Right(source=f"{source}, since {why}", outputs=outputs, advice=_ADVICE)

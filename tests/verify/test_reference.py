@@ -7,13 +7,15 @@ import numpy as np
 import pytest
 
 from harness.models.inputs import write_arguments
-from harness.models.materialize import ModelArtifact
+from harness.models.materialize import BenchFolder, ModelArtifact
 from harness.models.model import Input
 from harness.process import Limits
+from harness.records.run import Build
 from harness.toolchain import Toolchain
+from harness.verify import References, Runnable
 from harness.verify.difference import Right
 from harness.verify.reference import evaluated, kept_reference
-from tests.builders import make_artifact
+from tests.builders import make_artifact, make_case, make_model
 from tests.verify.conftest import MATMUL
 
 LIMITS = Limits(seconds=60)
@@ -64,3 +66,24 @@ def test_why_there_is_nothing_is_said_and_what_takes_too_long_is_asked_again_wit
     assert isinstance(found, str) and found.startswith("the reference would take longer than 1e-06 s")
     assert evaluated(artifact, (), 1e-6, LIMITS) == found
     assert isinstance(evaluated(artifact, (), 20.0, LIMITS), Right)
+
+
+def test_the_interpreter_is_asked_where_the_evaluator_says_nothing(
+    real_toolchain: Toolchain, make_program: MakeArtifact, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.verify.reference.evaluated", lambda *_: "it has an FFT")
+    artifact = make_program(MATMUL, Input(shape=(4, 8)), Input(shape=(8, 4), seed=1))
+    case = make_case()
+    runnable = Runnable(
+        case=case,
+        build=Build(case=case.name, command=(), cache_key="", module_sha256="aa", outputs=1),
+        artifact=artifact,
+        bench=BenchFolder(folder=tmp_path, inputs=(), parameters=()),
+        toolchain=real_toolchain,
+        cpus=None,
+    )
+    references = References(models={"net": make_model()}, compile_limits=LIMITS, call_limits=LIMITS)
+    (right,) = references.judges(runnable).rights
+    assert right.source == "IREE's interpreter VMVX, since it has an FFT"
+    a, b = (np.load(argument.file) for argument in artifact.arguments)
+    np.testing.assert_allclose(np.asarray(right.outputs[0], np.float32), a @ b, rtol=1e-4, atol=1e-5)
