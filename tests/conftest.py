@@ -26,7 +26,6 @@ hypothesis.settings.load_profile("without-deadlines")
 _SLOW = (
     "benchmarks_history/",
     "end_to_end/",
-    "fleet/test_run_live.py",
     "fleet/test_live.py",
     "stages/test_tuning.py",
     "workflows/test_pull_request.py",

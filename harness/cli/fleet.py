@@ -10,13 +10,14 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
 from harness.cli.app import app
-from harness.cli.output import emit, print_page, print_text, tell
+from harness.cli.output import emit, print_text, tell
 from harness.errors import ExitCode, UsageError
 from harness.fleet import COMPILE_TIMEOUT_S, LOST_AFTER_S, require_extra
 from harness.machine.identity import NAME_VARIABLE
@@ -32,6 +33,9 @@ from harness.options import (
 )
 from harness.report.data import to_json
 from harness.stages.run import LOCAL, Executor
+
+if TYPE_CHECKING:
+    from harness.fleet.access import Access
 
 
 @contextmanager
@@ -145,12 +149,9 @@ def scheduler(
         as_root: Run as root too; whoever has a certificate of the fleet can run programs here.
     """
     require_extra()
-    from harness.fleet.access import access_to
     from harness.fleet.scheduler import serve_scheduler
-    from harness.fleet.worker import refuse_root
 
-    access = access_to(listen, "--listen", member.certificates, trust_network=member.trust_network)
-    refuse_root("fleet scheduler", as_root=as_root)
+    access = _access_of_server("scheduler", listen, "--listen", member, as_root=as_root)
     serve_scheduler(access, lost_after_s=lost_after, say=tell)
     return ExitCode.OK
 
@@ -164,22 +165,32 @@ def worker(options: WorkerOptions) -> int:
     harness fleet worker --scheduler tls://bench:8786
     """
     require_extra()
-    from harness.fleet.access import access_to
     from harness.fleet.offer import offer_of_this_host
-    from harness.fleet.status import offer_page
-    from harness.fleet.worker import host_name, refuse_root, require_place, serve_worker
+    from harness.fleet.status import offer_text
+    from harness.fleet.worker import host_name, require_place, serve_worker
     from harness.stages.options import compile_limits
 
-    access = access_to(options.scheduler, "--scheduler", options.certificates, trust_network=options.trust_network)
-    refuse_root("fleet worker", as_root=options.as_root)
+    access = _access_of_server("worker", options.scheduler, "--scheduler", options, as_root=options.as_root)
     name = host_name(options.name)
     require_place(access, name, options.patience or 0.0, tell)  # before anything that takes long
     os.environ[NAME_VARIABLE] = name  # what its machine is known by is made of it
     offer = offer_of_this_host(name, options.jobs or os.cpu_count() or 1, options.host_class)
-    print_page(offer_page(offer), "terminal")
+    print_text(offer_text(offer))
     limits = compile_limits(options.compile_timeout, options.compile_memory)
     serve_worker(access, offer, limits, tell, options.patience or math.inf)
     return ExitCode.OK
+
+
+def _access_of_server(command: str, address: str, option: str, member: Membership, *, as_root: bool) -> Access:
+    """Access for what runs for weeks: not as root, and it says if its certificate is soon over."""
+    from harness.fleet.access import access_to, soon_over
+    from harness.fleet.worker import refuse_root
+
+    access = access_to(address, option, member.certificates, trust_network=member.trust_network)
+    refuse_root(f"fleet {command}", as_root=as_root)
+    if access.member is not None and (sentence := soon_over(access.member, datetime.now(timezone.utc))):
+        tell(sentence)
+    return access
 
 
 @fleet.command

@@ -50,7 +50,7 @@ MEMBER_FILES = (AUTHORITY, CERTIFICATE, KEY)
 AUTHORITY_DAYS = 3650
 # Before today, since clocks of hosts differ.
 _BACKDATED = timedelta(hours=1)
-_LONGEST_NAME = 64
+_LAST_DAYS, _LONGEST_NAME = 30, 64
 _PEM = serialization.Encoding.PEM
 _Key = ec.EllipticCurvePrivateKey
 
@@ -222,6 +222,17 @@ def read_member(folder: Path) -> Path:
             " from where they were made"
         ) from error
     return folder
+
+
+def soon_over(folder: Path, now: datetime) -> str:
+    """In the last month of a member's certificate, and afterwards, a sentence that says so; "" before."""
+    ends = x509.load_pem_x509_certificate((folder / CERTIFICATE).read_bytes()).not_valid_after_utc
+    if (ends - now).days >= _LAST_DAYS:
+        return ""
+    return (
+        f"{folder / CERTIFICATE}: valid until {ends:%Y-%m-%d %H:%M} UTC only; make a new one where the authority's key"
+        " is, with `harness fleet certificates NEW --authority FOLDER`"
+    )
 
 
 def _require_private(path: Path) -> None:

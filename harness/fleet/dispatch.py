@@ -24,7 +24,7 @@ from harness.fleet import tasks
 from harness.fleet.connection import Fleet
 from harness.fleet.offer import Offer
 from harness.fleet.packing import Damaged, Item, Packed, lacking, read_chunk, reading, small_ones, write_chunk
-from harness.fleet.placing import Host, Need, choose_after_loss, unfit
+from harness.fleet.placing import Host, Need, choose_after_loss, record_of, unfit
 from harness.fleet.tasks import Answer
 from harness.fleet.worker import COMPILE, MEASURE
 from harness.progress import Progress
@@ -98,15 +98,7 @@ class HostState:
     def record(self, suite: Suite) -> HostRecord:
         """What a run keeps of it."""
         assert self.offer is not None  # noqa: S101 (it measures)
-        there = {name: device for name, device in self.offer.devices(suite).items() if device.missing is None}
-        peers = {peer.name: peer.version for peer in self.offer.peers if peer.version is not None}
-        environment: dict[str, dict[str, Any]] = {
-            **self.offer.environment,
-            "devices": {name: device.facts for name, device in there.items()},
-            "device_names": {name: device.name for name, device in there.items() if device.name},
-            "peers": {peer.case_label: peers[peer.name] for peer in suite.peers if peer.name in peers},
-        }
-        return HostRecord(name=self.name, environment=environment)
+        return record_of(self.offer, suite)
 
 
 @dataclass(kw_only=True, eq=False)

@@ -12,6 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from harness.fleet.offer import Offer, OfferedToolchain
 from harness.machine.identity import machine_class, machine_id, processor_identity
@@ -49,18 +50,28 @@ class Host:
     @classmethod
     def of(cls, offer: Offer, suite: Suite) -> Host:
         """A host from what it offers."""
-        there = offer.devices(suite)
-        names = {name: presence.name for name, presence in there.items() if presence.name}
-        record = HostRecord(name=offer.name, environment={**offer.environment, "device_names": names})
-        peers = {peer.name: peer.missing or "" for peer in offer.peers}
+        there, peers = offer.devices(suite), {peer.name: peer.missing or "" for peer in offer.peers}
         missing = {device.name: _missing(device, offer, there[device.name]) for device in suite.devices}
         missing |= {peer.case_label: peers.get(peer.name, "no package there brings it") for peer in suite.peers}
-        return replace(cls.recalled(record, suite), missing=missing, toolchains=offer.toolchains)
+        return replace(cls.recalled(record_of(offer, suite), suite), missing=missing, toolchains=offer.toolchains)
 
     def is_another(self, host: Host) -> bool:
         """Whether what has joined under its name is another machine: by its class, its CPU, or its identity."""
         is_alike = (host.classes, host.host_cpu) == (self.classes, self.host_cpu)
         return not is_alike or (host.machine != self.machine and "" not in (host.machine, self.machine))
+
+
+def record_of(offer: Offer, suite: Suite) -> HostRecord:
+    """What a run keeps of a host."""
+    there = {name: device for name, device in offer.devices(suite).items() if device.missing is None}
+    peers = {peer.name: peer.version for peer in offer.peers if peer.version is not None}
+    environment: dict[str, dict[str, Any]] = {
+        **offer.environment,
+        "devices": {name: device.facts for name, device in there.items()},
+        "device_names": {name: device.name for name, device in there.items() if device.name},
+        "peers": {peer.case_label: peers[peer.name] for peer in suite.peers if peer.name in peers},
+    }
+    return HostRecord(name=offer.name, environment=environment)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,6 @@ not measured of a row goes to another host of its class.
 
 import asyncio
 import concurrent.futures
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -33,7 +32,6 @@ from harness.records.run import Failure, HostRecord, Round
 from harness.store.work_directory import ComparisonDirectory
 from harness.suite.devices import each_host
 from harness.suite.load import Suite, load_suite
-from harness.text import plural
 from harness.toolchain.host_cpu import is_of_host
 
 # Rows at most that hosts are asked for at the same time; each takes a thread here.
@@ -79,10 +77,6 @@ class FleetRows(Dispatcher):
         nowhere |= {need.name: why_nowhere(need, here.values()) for need in left if need.name not in self._placed}
         new = sorted({*self._placed.values()} - {host.name for host in self.hosts})
         self.directory.keep_placed(self._placed, [self.all[name].record(self.suite) for name in new])
-        if self._placed:
-            counts = Counter(self._placed.values())
-            said = "; ".join(f"{plural(number, 'row')} on {host}" for host, number in counts.items())
-            self._progress.note(f"The fleet measures {said}")
         return {name: DecidedRow(verdict="failed", reason=why) for name, why in nowhere.items()}
 
     def _loaded_suite(self) -> Suite:

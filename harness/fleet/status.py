@@ -7,7 +7,7 @@ from typing import Any
 from harness.fleet.connection import offers_in
 from harness.fleet.offer import Offer
 from harness.progress import duration
-from harness.report.page import Bullets, Column, Page, Part, Table, Warnings
+from harness.report.page import Column, Page, Part, Table, Warnings
 from harness.text import plural
 from harness.toolchain.devices import PROCESSORS
 
@@ -48,19 +48,12 @@ def _host_now(offer: Offer, told: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def offer_page(offer: Offer) -> Page:
-    """What one host offers, for the terminal or log of its worker, where a wide table would lose columns."""
+def offer_text(offer: Offer) -> str:
+    """What one host offers, for the log of its worker."""
     now = _host_now(offer, {"doing": [], "unseen_s": 0.0})
-    said = {
-        "class": now["class"],
-        "devices": _devices(now),
-        "toolchains": "; ".join(
-            f"IREE {each['version']}" + (f", where host is {each['host_cpu']}" if each["host_cpu"] else "")
-            for each in now["toolchains"]
-        ),
-        "compiles at once": f"{offer.cores:,}",
-    }
-    return Page(verdict=f"{offer.name} offers:", parts=[Bullets([f"{name}: {what}" for name, what in said.items()])])
+    cpus = [f"IREE {each['version']}, where host is {each['host_cpu'] or 'not known'}" for each in now["toolchains"]]
+    said = [now["class"], _devices(now), *cpus, f"{plural(offer.cores, 'compile')} at once"]
+    return f"{offer.name} offers: {'; '.join(said)}"
 
 
 def status_page(now: Mapping[str, Any]) -> Page:

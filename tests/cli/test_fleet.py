@@ -52,13 +52,10 @@ def test_certificates_of_a_fleet_and_of_one_more_member(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["scheduler", "--listen", "tcp://0.0.0.0:8786"], "or give --trust-network"),
         (["scheduler", "--listen", "tls://0.0.0.0:8786"], "authority.pem, certificate.pem, key.pem missing"),
         (["scheduler", "--listen", "tcp://127.0.0.1:0"], "fleet scheduler does not run as root"),
         (["worker", "--scheduler", "tcp://127.0.0.1:1"], "fleet worker does not run as root"),
         (["worker", "--scheduler", "tcp://127.0.0.1:1", "--as-root", "--name", "a/b"], "is no name of a host"),
-        (["worker", "--scheduler", "tcp://127.0.0.1:1", "--as-root"], "nobody answers"),
-        (["status", "--fleet", "bench"], "write tls://HOST:8786"),
     ],
 )
 def test_what_is_refused(

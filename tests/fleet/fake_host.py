@@ -19,7 +19,7 @@ from harness.records.run import Peak
 from harness.toolchain.host_cpu import TargetCpu
 from tests.fakes import fake_worker
 from tests.fakes.fake_toolchain import make_fake_toolchain
-from tests.fleet.hosts import make_offer
+from tests.fleet.scripted import make_offer
 
 _CPU = TargetCpu(name="znver3", features="+avx2")
 

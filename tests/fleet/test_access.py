@@ -27,6 +27,7 @@ from harness.fleet.access import (
     make_fleet,
     make_member,
     read_member,
+    soon_over,
 )
 from harness.fleet.offer import own_versions
 from harness.fleet.scheduler import FACTS
@@ -137,8 +138,10 @@ def test_files_are_for_their_owner_alone_and_never_overwritten(tmp_path: Path) -
     make_fleet(folder, 365)
     modes = {path.name: path.stat().st_mode & 0o777 for path in folder.iterdir()}
     assert modes == dict.fromkeys((AUTHORITY, AUTHORITY_KEY, CERTIFICATE, KEY), 0o600)
-    left = make_member(member, folder, 10**12) - datetime.now(timezone.utc)
-    assert 3640 < left.days < 3650  # no longer than its authority
+    ends = make_member(member, folder, 10**12)
+    assert 3640 < (ends - datetime.now(timezone.utc)).days < 3650  # no longer than its authority
+    assert soon_over(member, ends - timedelta(days=31)) == ""
+    assert "UTC only; make a new one where" in soon_over(member, ends - timedelta(days=29))
     assert not (member / AUTHORITY_KEY).exists()
     kept = {path: path.read_bytes() for path in (*folder.iterdir(), *member.iterdir())}
     with pytest.raises(HarnessError, match=r"File exists.*choose another folder"):

@@ -21,8 +21,8 @@ from harness.plugins import Applied
 from harness.process import Limits
 from tests.builders import make_artifact, make_case
 from tests.fakes import fake_worker
-from tests.fakes.fake_toolchain import calls, make_fake_toolchain
-from tests.fleet.hosts import make_offer
+from tests.fakes.fake_toolchain import make_fake_toolchain
+from tests.fleet.scripted import make_offer
 
 
 class World:
@@ -54,13 +54,11 @@ class World:
             limits=Limits(seconds=10),
         )
 
-    def arrive(self, packed: Packed) -> tuple[Any, ...]:
-        """What was packed, on the host, whose cache got the files that it lacks."""
+    def arrive(self, packed: Packed) -> dict[Item, bytes]:
+        """Go to the host, with the files of what was packed."""
         sent = {item: path.read_bytes() for item, path in packed.files.items()}
         self.at("there")
-        packing.write_small(sent)
-        assert lacking(packed.files) == ()
-        return unpack(packed.data)
+        return sent
 
     def _module(self, side: str) -> Module:
         request, builds = self.request(f"--fake-code={side}"), BuildCache(self.folder / "here")
@@ -83,9 +81,7 @@ class World:
         self.at("here")
         task = RowTask(name="net/stock@cpu", base=self._module("base"), head=self._module("head"), **row)
         packed = task.packed(number, known or {})
-        sent = {item: path.read_bytes() for item, path in packed.files.items()}
-        self.at("there")
-        return tasks.measure_row(packed.data, tuple(packed.files), sent)
+        return tasks.measure_row(packed.data, tuple(packed.files), self.arrive(packed))
 
 
 @pytest.fixture
@@ -104,7 +100,9 @@ def test_what_travels_names_the_files_and_the_toolchain_of_where_it_is(world: Wo
     request, there = world.request("--fake-code=x", "--iree-other=/no/file"), world.folder / "there"
     build, _ = BuildCache(world.folder / "here").compile(request)
     packed = pack(request, make_artifact(request.model, inputs=[Input(shape=(4,))]), build)
-    arrived, its_artifact, its_build = world.arrive(packed)
+    packing.write_small(world.arrive(packed))
+    assert lacking(packed.files) == ()
+    arrived, its_artifact, its_build = unpack(packed.data)
     assert arrived.toolchain == world.theirs
     assert arrived.model.is_relative_to(there) and arrived.model.read_text() == "module {}\n"
     assert its_artifact.mlir == arrived.model
@@ -131,11 +129,6 @@ def test_another_toolchain_or_plugin_of_that_name_is_refused(world: World, monke
     monkeypatch.setattr(packing, "apply_plugin", lambda *_: replace(applied, sources_sha256="77"))
     with pytest.raises(RunError, match="its plugin pad is another than the client's"):
         unpack(data)
-
-
-def test_a_file_that_is_needed_and_that_is_gone_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match=r"weights.irpa: cannot be read \(No such file or directory\); see who removes"):
-        pack({"parameters": tmp_path / "weights.irpa"})
 
 
 def test_a_large_file_comes_in_parts_and_is_used_only_if_it_is_whole(
@@ -177,6 +170,8 @@ def test_a_module_that_was_damaged_is_not_used_and_another_one_is_told_and_not_r
     assert lacking(items) == (module,)
     with pytest.raises(RunError, match="has been damaged since it was compiled; remove this folder"):
         build_items(build)
+    with pytest.raises(RunError, match=r"gone: cannot be read \(No such file or directory\); see who removes files"):
+        pack(path.with_name("gone"))
 
 
 # --- What a host does with a row of a comparison ---
@@ -189,10 +184,9 @@ def test_a_host_measures_both_sides_with_its_own_tools_and_files(world: World, t
     requests = [json.loads(line) for line in (tmp_path / "turns").read_text().splitlines()]
     loads = [request for request in requests if request["op"] == "load"]
     assert [load["case"] for load in loads] == ["base", "head"]
-    paths = [
-        path for load in loads for path in (load["module"], load["arguments"][0]["file"], *load["parameters"].values())
-    ]
-    assert all(path.startswith(str(tmp_path / "there")) and Path(path).is_file() for path in paths)
+    for load in loads:
+        for path in (load["module"], load["arguments"][0]["file"], *load["parameters"].values()):
+            assert path.startswith(str(tmp_path / "there")) and Path(path).is_file()
     assert loads[0]["module"] != loads[1]["module"]
     *_, known = world.measure(1, told, seed=7, call_limit_s=5.0).value
     assert known == told
@@ -201,34 +195,16 @@ def test_a_host_measures_both_sides_with_its_own_tools_and_files(world: World, t
     assert [request["case"] for request in requests if request["op"] == "load"] == ["head", "base"]
 
 
-def test_a_host_compiles_both_sides_anew(world: World, tmp_path: Path) -> None:
-    generation, *_ = world.measure(limits=Limits(seconds=60)).value
-    assert generation.log_ratio is not None
-    commands = [call.arguments for call in calls(world.theirs, "iree-compile")]
-    assert ["--fake-code=base" in command for command in commands] == [True, False]
-    (spec,) = {flag.partition("=")[2] for command in commands for flag in command if flag.startswith("--iree-spec")}
-    assert spec.startswith(str(tmp_path / "there")) and Path(spec).read_text() == "spec"
-
-
-def test_a_host_says_which_side_fails_and_whether_its_device_is_gone(
+def test_a_host_says_which_side_fails_and_what_of_its_own_is_wrong(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refuse = {"log": str(world.folder / "turns"), "per_call_ns": {}, "refuse_load": ["head"]}
     monkeypatch.setenv("FAKE_WORKER", json.dumps(refuse))
     assert world.measure(call_limit_s=5.0).value.message == "the head's module: module not for this device"
-    monkeypatch.setattr(tasks, "why_gone", lambda *_: "device vulkan is gone: no Vulkan device; install a driver")
-    lost = world.measure(call_limit_s=5.0)
-    assert lost == Answer(trouble="its device vulkan is gone: no Vulkan device; install a driver")
-
-
-@pytest.mark.parametrize(
-    ("error", "words"),
-    [(OSError(28, "No space left"), "[Errno 28] No space left"), (MemoryError(), "MemoryError")],
-)
-def test_a_host_says_what_of_its_own_is_wrong(
-    world: World, monkeypatch: pytest.MonkeyPatch, error: Exception, words: str
-) -> None:
-    monkeypatch.setattr(packing, "get_toolchains", lambda *_, **__: (_ for _ in ()).throw(error))
-    assert world.measure().trouble == words
+    monkeypatch.setattr(tasks, "why_gone", lambda *_: "device vulkan is gone: no Vulkan device")
+    assert world.measure(call_limit_s=5.0) == Answer(trouble="its device vulkan is gone: no Vulkan device")
+    full = OSError(28, "No space left")
+    monkeypatch.setattr(packing, "get_toolchains", lambda *_, **__: (_ for _ in ()).throw(full))
+    assert world.measure().trouble == "[Errno 28] No space left"
     monkeypatch.setattr(packing, "use", lambda _: False)
     assert world.measure().trouble.endswith("is gone, which was sent here; leave the cache alone while it is used")

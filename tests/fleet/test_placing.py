@@ -11,15 +11,14 @@ from hypothesis import strategies as st
 
 from harness.errors import UsageError
 from harness.fleet.connection import offers_in
-from harness.fleet.dispatch import HostState
 from harness.fleet.offer import OfferedToolchain, own_versions, require_same_versions
-from harness.fleet.placing import Host, Need, choose_after_loss, devices_of_fleet, place, unfit, why_nowhere
-from harness.fleet.status import fleet_now, offer_page, status_page
+from harness.fleet.placing import Host, Need, choose_after_loss, devices_of_fleet, place, record_of, unfit, why_nowhere
+from harness.fleet.status import fleet_now, offer_text, status_page
 from harness.machine.identity import machine_class
 from harness.report.data import to_json
 from harness.report.terminal import to_terminal
 from tests.builders import a_device, a_suite
-from tests.fleet.hosts import make_facts, make_offer, told
+from tests.fleet.scripted import make_facts, make_offer, told
 
 
 def a_host(name: str, *devices: str, **changes: Any) -> Host:
@@ -91,7 +90,7 @@ def test_a_class_is_in_the_users_words_or_of_processor_and_system_and_has_the_de
     host = Host.of(offer, suite)
     assert host.classes["cpu"] == offer.machine_class == "AMD EPYC 7B13, 8 cores, Linux x86_64"
     assert host.classes["gpu"] == f"{offer.machine_class}, NVIDIA H100"
-    assert Host.recalled(HostState(host=host, offer=offer).record(suite), suite).classes == host.classes
+    assert Host.recalled(record_of(offer, suite), suite).classes == host.classes
     said = make_offer(environment={**offer.environment, "machine": {"class": "rack 7"}})
     assert machine_class({**said.environment, "device_names": {"gpu": "H100"}}, "gpu") == "rack 7, H100"
 
@@ -175,6 +174,7 @@ def test_status_shows_hosts_what_each_does_and_what_waits() -> None:
     assert status_page(fleet_now(make_facts(), "tls://bench:8786")).verdict == (
         "tls://bench:8786: no host, start one with `harness fleet worker`; no run connected; nothing waits."
     )
-    shown = to_terminal(offer_page(make_offer()), width=80, color=False)
-    assert "- devices: CPU, NVIDIA H100" in shown
-    assert "IREE 3.13.0, where host is znver3" in shown
+    assert offer_text(make_offer()) == (
+        "host-a offers: AMD EPYC 7B13, 8 cores, Linux x86_64; CPU, NVIDIA H100; IREE 3.13.0, where host is znver3;"
+        " 8 compiles at once"
+    )

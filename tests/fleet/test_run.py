@@ -26,8 +26,7 @@ from harness.store.run_directory import RunDirectory, load_run
 from harness.suite.load import LoadedSuite
 from tests.builders import Notes, a_device, a_model, a_suite, a_variant, make_artifact, make_case, make_header
 from tests.fakes.fake_toolchain import make_fake_toolchain
-from tests.fleet.hosts import SUITE, make_offer
-from tests.fleet.scripted import Act, Died, ScriptedFleet, dies, pack_nothing, when
+from tests.fleet.scripted import SUITE, Act, Died, ScriptedFleet, dies, make_offer, pack_nothing, when
 
 _EPYC = {"a": "EPYC", "b": "EPYC"}
 _MODELS = ("a", "b", "c", "d")
