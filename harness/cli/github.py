@@ -101,7 +101,7 @@ def post(options: PostOptions) -> int:
     destination = _destination(options)
     figures = posting.read_figures(options.report)
     if options.dry_run:
-        sys.stdout.write(posting.rehearse(figures, destination, tell))
+        sys.stdout.write(render_comment(figures, links=destination.links))
         return ExitCode.OK
     try:
         tell(posting.post(figures, destination, _client(options)))

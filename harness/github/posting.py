@@ -9,7 +9,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,6 @@ from harness.report.run_report import Report, build_report
 from harness.store.files import read_document
 from harness.store.kinds import COMPARISON
 from harness.store.run_directory import load_run
-from harness.text import one_line
 
 Figures = Comparison | Report
 
@@ -196,19 +195,6 @@ class Destination:
     images_branch: str | None = None  # Branch for pictures
     images_url: str = ""  # Where somebody else publishes the pictures; "" for nowhere, without a slash at its end
 
-    def pictures(
-        self, figures: Figures, number: int | str, commit_of: Callable[[Shelf, Mapping[str, bytes]], str | None]
-    ) -> Sequence[Picture]:
-        """The pictures of a comment, by their addresses; on a branch by those in the commit that has them."""
-        if self.images_url:
-            return published(figures, lambda name: f"{self.images_url}/{name}")
-        if self.images_branch is None or not (files := files_of_comment(figures)):
-            return ()
-        folder = f"pr-{number}/{hashlib.sha256(b''.join(files.values())).hexdigest()[:12]}"
-        shelf = Shelf(repository=self.repository, branch=self.images_branch, server=self.server, folder=folder)
-        commit = commit_of(shelf, files)
-        return () if commit is None else published(figures, lambda name: shelf.url(commit, name))
-
 
 def post(figures: Figures, destination: Destination, client: Client) -> str:
     """Find, update or create the comment."""
@@ -220,34 +206,30 @@ def post(figures: Figures, destination: Destination, client: Client) -> str:
         number = found
     comments = OwnComments(client, repository, destination.author or own_login(client), number)
     existing = comments.with_marker(marker_of(render_comment(figures, links=links)))
-
-    def commit_of(shelf: Shelf, files: Mapping[str, bytes]) -> str | None:
-        """Without pictures a comment has a plot of text, so failing here is no failure."""
-        try:
-            return shelf.commit_in(existing) or publish(client, shelf, files)
-        except GitHubError as error:
-            client.say(f"{error}; the comment goes without pictures")
-            return None
-
-    body = render_comment(figures, pictures=destination.pictures(figures, number, commit_of), links=links)
-    return comments.put(body, existing)
+    pictures = _pictures(figures, destination, number, existing, client)
+    return comments.put(render_comment(figures, pictures=pictures, links=links), existing)
 
 
-def rehearse(figures: Figures, destination: Destination, say: Callable[[str], None]) -> str:
-    """Say what would be sent where, and send nothing; the comment that would be posted."""
-    event, number = destination.target, "?"
-    if isinstance(event, Event):
-        where = f"the pull request of {one_line(event.owner)}:{one_line(event.branch)}"
-        if event.numbers:
-            number, where = str(event.numbers[0]), ", ".join(f"#{number}" for number in event.numbers)
-        where += f", if its head is {event.sha[:12]}"
-    else:
-        number, where = str(event), f"#{event}"
+def _pictures(
+    figures: Figures, destination: Destination, number: int, existing: list[Comment], client: Client
+) -> Sequence[Picture]:
+    """By their addresses; on a branch by those in the commit that has them.
 
-    def commit_of(shelf: Shelf, files: Mapping[str, bytes]) -> str:
-        say(f"would add {', '.join(files)} to branch {shelf.branch} in {shelf.folder}")
-        return "COMMIT"
-
-    pictures = destination.pictures(figures, number, commit_of)
-    say(f"would write to {where} of {destination.repository}")
-    return render_comment(figures, pictures=pictures, links=destination.links)
+    Without pictures a comment has a plot of text, so failing here is no failure.
+    """
+    if destination.images_url:
+        return published(figures, lambda name: f"{destination.images_url}/{name}")
+    if destination.images_branch is None or not (files := files_of_comment(figures)):
+        return ()
+    shelf = Shelf(
+        repository=destination.repository,
+        branch=destination.images_branch,
+        server=destination.server,
+        folder=f"pr-{number}/{hashlib.sha256(b''.join(files.values())).hexdigest()[:12]}",
+    )
+    try:
+        commit = shelf.commit_in(existing) or publish(client, shelf, files)
+    except GitHubError as error:
+        client.say(f"{error}; the comment goes without pictures")
+        return ()
+    return published(figures, lambda name: shelf.url(commit, name))

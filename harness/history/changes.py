@@ -38,10 +38,9 @@ Direction = Literal["slower", "faster", "more", "less"]
 _DIRECTIONS: Mapping[str, tuple[Direction, Direction]] = {"time": ("slower", "faster"), "count": ("more", "less")}
 # Two steps that are closer look like one; see docs/history.md on how long a level has to hold.
 _NEAR_RUNS = 5
+_REDRAW_EVERY = 50  # series
 # Noise alone makes smaller chances, but nobody knows them that well: tables of simulated noise end long before.
 _LEAST_P = 1e-9
-# Series between two drawings of how far the search is.
-_REDRAW_EVERY = 50
 
 ChangePoints = Mapping[str, "Sequence[ChangePoint]"]
 
@@ -142,13 +141,12 @@ def _search(rows: Sequence[SeriesRow], values: Mapping[str, SeriesValues], progr
     """The change points of each series, which may be none."""
     progress.stage("Searching series", len(rows))
     found: dict[str, Sequence[ChangePoint]] = {}
-    changed, drawn = 0, 0
+    changed = 0
     for number, row in enumerate(rows, start=1):
         found[row.series] = points = _search_one(values[row.series].values, exact=is_exact(row.metric))
         changed += bool(points)
-        if number - drawn == _REDRAW_EVERY or number == len(rows):
-            progress.step(f"{changed:,} with changes", number - drawn)
-            drawn = number
+        if number % _REDRAW_EVERY == 0:  # drawing takes longer than many searches
+            progress.step(f"{changed:,} with changes", _REDRAW_EVERY)
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,7 +30,6 @@ _LONGEST_TOOLCHAIN = 125.0  # room for 3.14.0rc20260210
 _MOST_DOTS = 600  # with more runs, dots would hide each other
 # A lone value further from the middle half of them than this many times what that spans is drawn at the edge.
 _OUTLYING = 8.0
-_MOST_IN_WORDS = 6  # changes
 _FOOT = (
     "One dot a run, evenly spaced. Pale band: a ratio's 95 % interval, or from each run's lowest generation to its "
     "highest. Shaded: where a change began, 95 % range; thick lines: levels before and after. Grey: the reference "
@@ -55,7 +54,7 @@ def draw_timeline(points: pd.DataFrame, changes: Sequence[Change], reference: pd
         _write_changes(canvas, line, top)
         _write_days(axes, line)
         _write_toolchains(canvas, line, top + _PLOT)
-        canvas.foot(*line.story(), _FOOT)
+        canvas.foot(_FOOT)
 
     return Drawing(kind="History", title=line.title, lines=[line.verdict, line.method], paint=paint)
 
@@ -97,25 +96,12 @@ class Timeline:
         room = 0.08 * max(top - bottom, 0.02 * abs(top), 1e-9)
         return bottom - room, top + room
 
-    def story(self) -> Iterator[str]:
-        """The changes in words, the latest first."""
-        for change in self.changes[::-1][:_MOST_IN_WORDS]:
-            levels = f"{self.unit.text(change.before)} to {self.unit.text(change.after)} {self.unit.name}".rstrip()
-            begin, end, earliest, latest = (
-                self.days[self.places[run]]
-                for run in (change.first_bad, change.until or change.first_bad, change.earliest, change.latest)
-            )
-            when = f"drifting from {begin} to {end}" if change.kind == "drift" else f"from {begin} on"
-            place = f"first in run {change.first_bad}; 95 % range {earliest} to {latest}"
-            yield f"{amount(change)}, {levels}, {when} ({place}); cause: {change.cause}."
-        if len(self.changes) > _MOST_IN_WORDS:
-            yield f"And {len(self.changes) - _MOST_IN_WORDS} more before."
 
-
-def amount(change: Change) -> str:
-    """By how much it moved: `▲ +5.1 %`."""
+def label(change: Change) -> str:
+    """By how much it moved, and by what: `▲ +5.1 %, compiler`."""
     text = percent(change.ratio, decimals=1) if math.isfinite(change.ratio) else "from nothing"
-    return f"{'▲' if change.is_worse else '▼'} {text}"
+    kind = " drift" if change.kind == "drift" else ""
+    return f"{'▲' if change.is_worse else '▼'} {text}{kind}, {change.cause}"
 
 
 def _draw_changes(axes: Axes, line: Timeline, theme: Theme) -> None:
@@ -162,10 +148,10 @@ def _x(line: Timeline, run: float) -> float:
 
 
 def _write_changes(canvas: Canvas, line: Timeline, top: float) -> None:
-    """By how much, above each change; in two rows, and not where there is no room in either."""
+    """By how much and by what, above each change; in two rows, and not where there is no room in either."""
     ends = [-1e9, -1e9]
     for change in line.changes:
-        text = f"{amount(change)}{' (drift)' if change.kind == 'drift' else ''}"
+        text = label(change)
         half = width_px(text, bold=True) / 2
         x = min(max(_x(line, line.places[change.first_bad] - 0.5), _LEFT + half), WIDTH - MARGIN - half)
         row = next((row for row in (0, 1) if ends[row] < x - half - 6), None)

@@ -1,7 +1,6 @@
 """Bars of what each variant of a model takes, a panel for each model on each device."""
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.plots.canvas import (
@@ -31,6 +30,11 @@ _BAR = 12.0
 _GAP = 12.0
 _LEAST_BARS = 260.0
 _LONGEST_NOTE = 220.0
+_FOOT = (
+    "Bars: the median over generations; the line on each reaches from the fastest generation to the slowest. Ratios: "
+    "time divided by the baseline's, with the 95 % interval. Dashed: the baseline. Hatched: other engines. Pale: the "
+    "module is another variant's."
+)
 _TONES: dict[Change, Tone] = {"faster": "better", "slower": "worse", "same": "same", "unclear": "open"}
 _WORDS: dict[Tone, str] = {
     "better": "faster than the baseline",
@@ -81,7 +85,7 @@ def draw_variants(report: Report, top: int | None = None) -> Drawing:
         label = min(max(width_px(bar.label, BODY, bold=bar.row.baseline) for bar in bars), room - _LEAST_BARS)
         for panel in drawn:
             _draw_panel(canvas, panel, MARGIN + label + _GAP, room - label, note)
-        canvas.foot(_foot(bars), left_out_text(len(panels) - len(drawn)))
+        canvas.foot(_FOOT, left_out_text(len(panels) - len(drawn)))
 
     lines = [verdict(report), run_line(report)]
     title = f"{report.header.suite_name}: latency of each variant"
@@ -108,13 +112,6 @@ def _panel(section: Section) -> BarPanel:
         for latency, row in drawn
     )
     return BarPanel(title=section.place, bars=tuple(bars), rest=f"without a bar: {', '.join(parts)}" if parts else "")
-
-
-def _foot(bars: Sequence[Bar]) -> str:
-    text = "Bars: the median over generations; the line on each reaches from the fastest generation to the slowest."
-    text += " Ratios: time divided by the baseline's, with the 95 % interval. Dashed: the baseline."
-    text += " Hatched: other engines." if any(bar.row.peer for bar in bars) else ""
-    return text + (" Pale: the module is another variant's." if any(bar.row.status == "same" for bar in bars) else "")
 
 
 def _draw_panel(canvas: Canvas, panel: BarPanel, start: float, length: float, note: float) -> None:
