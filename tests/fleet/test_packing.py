@@ -171,7 +171,7 @@ def test_a_module_that_was_damaged_is_not_used_and_another_one_is_told_and_not_r
     with pytest.raises(RunError, match="has been damaged since it was compiled; remove this folder"):
         build_items(build)
     with pytest.raises(RunError, match=r"gone: cannot be read \(No such file or directory\); see who removes files"):
-        pack(path.with_name("gone"))
+        pack(world.folder / "gone")
 
 
 # --- What a host does with a row of a comparison ---
