@@ -97,12 +97,8 @@ def _where(explanation: Explanation) -> list[str]:
     groups = _groups(explanation.parts)
     if not explanation.adds_up:
         return [_by_itself(group, explanation) for group in groups[:_MOST_GROUPS]] or _uncertain(explanation, total)
-    elsewhere = (explanation.base_elsewhere, explanation.head_elsewhere)
-    beside = [sum(each.device_ns.values()) + each.host_ns for each in elsewhere]
-    # Not known where dispatches add up to more than a call.
-    outside = beside[1] - beside[0] if min(beside) >= 0 else 0.0
-    scale = max([abs(total), *(abs(_change(group)) for group in groups)])
-    large = [group for group in groups if abs(_change(group)) >= _SMALL * scale]
+    small = _SMALL * max([abs(total), *(abs(_change(group)) for group in groups)])
+    large = [group for group in groups if abs(_change(group)) >= small]
     with_it = [group for group in large if total and (_change(group) > 0) == (total > 0)]
     against = [group for group in large if group not in with_it]
     clauses: list[str] = []
@@ -113,28 +109,31 @@ def _where(explanation: Explanation) -> list[str]:
         if not clauses:
             share = "all of that is" if is_all else f"{time_text(change)} of these {time_text(total)} are"
         clauses.append(f"{share} in {_who(group)}{_why(group)}")
-    untimed = [part for part in explanation.parts if not part.is_timed]
-    unseen = total - sum(part.change_ns for part in explanation.parts)  # of it, what dispatches alone do not show
-    if untimed and abs(outside) >= _SMALL * scale:
-        differing = [part for part in untimed if part.differs_at and part.what]
-        why = _why(untimed) if len(differing) == len(untimed) else ""
-        if differing and not why:
-            why = f", of which {len(differing):,} differ{_why(differing)}"
-        who = f"{_who(untimed)} that could not be timed{why}"
-        clauses.append(f"{_more(outside)} is outside of dispatches or in {who}")
-    elif total and abs(outside) >= _SMALL * scale:
-        schedule = f", with {enumerated(explanation.schedule[:_MOST_NAMES])}" if explanation.schedule else ""
-        where, spent = "beside what dispatches take alone", ""
-        if explanation.method == "profile":
-            words = _outside_words(explanation.base_elsewhere, explanation.head_elsewhere)
-            where, spent = "outside of dispatches", f" ({words})"
-        clauses.append(f"{where} it takes {_more(outside)}{spent}{schedule}")
-    elif with_it and explanation.method == "alone" and unseen * total > 0 and abs(unseen) >= _SMALL * scale:
-        clauses.append(f"{time_text(unseen)} show in no dispatch that is timed alone")
+    clauses += _outside(explanation, total, small)
     for group in against[: _MOST_GROUPS - len(clauses)]:
         takes = "takes" if len(group) == 1 else "take"
         clauses.append(f"{_who(group)} {takes} {_more(_change(group))}{_why(group)}")
     return clauses or _uncertain(explanation, total)
+
+
+def _outside(explanation: Explanation, total: float, small: float) -> list[str]:
+    """What is outside of dispatches, or in those that could not be timed."""
+    beside = [
+        sum(each.device_ns.values()) + each.host_ns for each in (explanation.base_elsewhere, explanation.head_elsewhere)
+    ]
+    change = beside[1] - beside[0]
+    if min(beside) < 0 or abs(change) < small:  # not known where dispatches add up to more than a call
+        return []
+    if untimed := [part for part in explanation.parts if not part.is_timed]:
+        why = _why(sorted(untimed, key=lambda part: not part.what))
+        return [f"{_more(change)} is outside of dispatches or in {_who(untimed)} that could not be timed{why}"]
+    if not total:
+        return []
+    schedule = f", with {enumerated(explanation.schedule[:_MOST_NAMES])}" if explanation.schedule else ""
+    if explanation.method == "alone":
+        return [f"beside what dispatches take alone it takes {_more(change)}{schedule}"]
+    words = _outside_words(explanation.base_elsewhere, explanation.head_elsewhere)
+    return [f"outside of dispatches it takes {_more(change)} ({words}){schedule}"]
 
 
 def _more(change_ns: float) -> str:
