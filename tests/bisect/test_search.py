@@ -58,12 +58,7 @@ def test_two_steps_are_both_found() -> None:
     assert steps([1, 1, 1.3, 1.3, 1.3, 1.7, 1.7]) == [(1, 2), (4, 5)]
     assert steps([1, 1, 1.1, 1.1, 1.1, 1.21, 1.21]) == [(1, 2), (4, 5)], "what lies half way belongs to neither end"
     assert steps([1, 1, 2, 3, 3, 2]) == [(1, 2), (2, 3), (4, 5)], "what lies beyond the last one is told from it"
-
-
-def test_a_step_of_less_than_a_quarter_is_not_searched() -> None:
-    found = exact([1, 1, 1, 1.5, 1.5, 1.5, 1.53])
-    assert [(step.before, step.after) for step in found.steps] == [(2, 3)]
-    assert found.open == {}
+    assert steps([1, 1, 1, 1.5, 1.5, 1.5, 1.53]) == [(2, 3)], "less than a quarter of it all is beside the question"
 
 
 @pytest.mark.parametrize("side", ["open", "lower"])
@@ -94,23 +89,6 @@ def test_what_was_placed_wrongly_is_judged_when_the_step_is_not_there() -> None:
 
     found = find_steps(0, 7, measure, FLOOR)
     assert [(step.before, step.after) for step in found.steps] == [(4, 5)]
-    assert found.open == {}
-
-
-def test_neighbours_that_lie_half_way_do_not_hide_the_steps_beside_them() -> None:
-    levels = [1, 1.2, 1.2, 1.2, 1.2, 1.44]
-
-    def measure(base: int, head: int, floor: float, _: float | None) -> Measured:
-        log = math.log(levels[head] / levels[base])
-        noise = 0.002 * (-1) ** head  # of those that lie half way, every other one seems to lie on the other side
-        edge = math.log1p(floor)
-        standing: Standing = "equal" if abs(log) + 0.001 <= edge else "open"
-        if abs(log + noise) > edge:
-            standing = "higher" if log > 0 else "lower"
-        return Measured(standing=standing, centre=log + noise, low=log - 0.001, high=log + 0.001)
-
-    found = find_steps(0, 5, measure, FLOOR)
-    assert [(step.before, step.after) for step in found.steps] == [(0, 1), (4, 5)]
     assert found.open == {}
 
 
@@ -161,12 +139,8 @@ def test_a_set_that_acts_together_is_found_whole_and_nothing_else(parts: int, da
     assert causes(parts, [together]) == [Cause(parts=tuple(sorted(together)))]
 
 
-def test_parts_that_each_do_it_alone_are_causes_of_their_own() -> None:
+def test_parts_that_each_do_it_alone_are_causes_of_their_own_and_what_could_not_be_told_is_said() -> None:
     assert causes(6, [frozenset({1}), frozenset({4})]) == [Cause(parts=(1,)), Cause(parts=(4,))]
     assert causes(6, []) == []
-    assert causes(0, [frozenset({0})]) == []
-
-
-def test_what_could_not_be_told_is_said() -> None:
     assert causes(2, [frozenset({0, 1})], unknown=[frozenset({0})]) == [Cause(parts=(0, 1), untold=True)]
     assert causes(4, [frozenset({3})], unknown=[frozenset({0, 1})]) == [Cause(parts=(3,))]

@@ -426,40 +426,38 @@ def say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Say:
 
 
 @pytest.mark.parametrize(
-    ("now", "options", "word"),
+    ("now", "options", "word", "reason"),
     [
-        (10, {}, "good"),
-        (9, {}, "good"),
-        (11, {}, "bad"),
-        (11, {"floor": 0.2}, "good"),
-        (10, {"case": None}, "good"),  # which may be left out where the run has one
+        (9, {}, "good", "10 and 9"),
+        (11, {}, "bad", "10 and 11"),
+        (11, {"floor": 0.2}, "good", "10 and 11"),
+        (10, {"case": None}, "good", "same module bytes"),  # which may be left out where the run has one
+        (Failure(stage="compile", message="it aborts"), {}, "cannot tell", "it fails at compile: it aborts"),
+        (SuiteError("small.toml: no variants"), {}, "cannot tell", "small.toml: no variants"),
+        (
+            NothingSelected("small.toml: --filter matches no case"),
+            {},
+            "cannot tell",
+            "small.toml: --filter matches no ",
+        ),
     ],
 )
-def test_more_than_the_floor_allows_is_worse(say: Say, now: int, options: dict[str, Any], word: str) -> None:
+def test_more_than_the_floor_allows_is_worse_and_what_fails_now_cannot_be_told(
+    say: Say, now: int | Failure | Exception, options: dict[str, Any], word: str, reason: str
+) -> None:
     judged = say(now, **options)
-    assert (judged.word, judged.case) == (word, CASE.name)
-
-
-@pytest.mark.parametrize(
-    ("now", "reason"),
-    [
-        (Failure(stage="compile", message="it aborts"), "it fails at compile: it aborts"),
-        (SuiteError("small.toml: variants is missing; add it"), "small.toml: variants is missing; add it"),
-        (NothingSelected("small.toml: --filter matches no case"), "small.toml: --filter matches no case"),
-    ],
-)
-def test_what_cannot_be_measured_now_cannot_be_told(say: Say, now: Failure | Exception, reason: str) -> None:
-    judged = say(now)
-    assert (judged.word, judged.reason, judged.trial) == ("cannot tell", reason, None)
+    assert (judged.word, judged.case, judged.reason[: len(reason)]) == (word, CASE.name, reason)
+    assert (judged.trial is None) == (word == "cannot tell")
 
 
 def test_a_wrong_question_is_refused(say: Say, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"--against \S+: there is no case 'net/fast@cpu'"):
-        say(10, case="net/fast@cpu")
-    with pytest.raises(UsageError, match="--metric dispatch: there is no such metric"):
-        say(10, metric="dispatch")
-    with pytest.raises(UsageError, match=r"--metric flow/tensor.empty: --against \S+ did not count it"):
-        say(10, metric="flow/tensor.empty")
+    for options, words in (
+        ({"case": "net/fast@cpu"}, r"--against \S+: there is no case 'net/fast@cpu'"),
+        ({"metric": "dispatch"}, "--metric dispatch: there is no such metric"),
+        ({"metric": "flow/tensor.empty"}, r"--metric flow/tensor.empty: --against \S+ did not count it"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            say(10, **options)
     broken = write_run(tmp_path / "other", 10, failure=Failure(stage="compile", message="it aborts"))
     with pytest.raises(RunError, match="cannot be measured there: it fails at compile: it aborts; give another run"):
         say(10, against=broken)

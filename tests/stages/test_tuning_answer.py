@@ -46,8 +46,10 @@ def begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Begin]:
 # --- what is remembered ---
 
 
-def test_a_race_is_played_back_where_the_same_race_and_not_where_others_do(begin: Begin) -> None:
-    session = begin()
+def test_what_is_remembered_is_known_by_its_programs_and_not_by_their_names(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, ratios = begin(), iter((0.5, 0.9))
     session.ms = {"--a": 0.5, "--b": 0.4}
 
     def leader(*flags: str) -> str:
@@ -59,20 +61,10 @@ def test_a_race_is_played_back_where_the_same_race_and_not_where_others_do(begin
     assert [name for name, _ in raced] == ["a", "b", "b"], "a longer budget lets others into a race of the same name"
     assert raced[0][1] < raced[1][1] == raced[2][1]
     assert leader("--a", "--slow") == "a", "another program of the same name"
-
-
-def test_a_confirmation_is_that_of_two_programs_and_not_of_their_names(
-    begin: Begin, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    session, ratios = begin(), iter((0.5, 0.9))
     trial = Trial(base="", head="", floor=0.01, verdict="improved")
     monkeypatch.setattr(tune_session, "try_pair", lambda *_: replace(trial, ratio=next(ratios)))
-
-    def ratio(flag: str) -> float | None:
-        head, start = session.form("with-spec", flag), session.form("start")
-        return TuneSession.confirm(session, head, start, Rule(), 1.0).ratio
-
-    assert [ratio("--a"), ratio("--a"), ratio("--b")] == [0.5, 0.5, 0.9]
+    forms, start = [session.form("with-spec", flag) for flag in ("--a", "--a", "--b")], session.form("start")
+    assert [TuneSession.confirm(session, form, start, Rule(), 1.0).ratio for form in forms] == [0.5, 0.5, 0.9]
 
 
 # --- the line ---
@@ -295,24 +287,16 @@ def test_effects_that_add_up_are_found_together_and_told_beside_the_start(begin:
     assert found.best_single is not None and found.best_single.name == "a"
 
 
-def test_a_combination_that_is_wrong_is_told_and_one_of_known_bytes_is_not_raced(begin: Begin) -> None:
-    session = begin("--a", "--b", "--c", "--d")
-    session.ms = {"--a": 0.5, "--b": 0.8, "--c": 0.8, "--d": 0.8, "--a --c": 0.4}
+def test_combinations_that_are_wrong_or_of_known_bytes_or_contradict_each_other_are_not_raced(begin: Begin) -> None:
+    session = begin(a_change("--a", ("e",)), "--b", "--c", "--d", a_change("--e", ("a",)))
+    session.ms = {"--a": 0.5, "--b": 0.8, "--c": 0.8, "--d": 0.8, "--e": 0.51, "--a --c": 0.4}
     session.broken = {"--a --b": Untimed(reason="output 0 differs", wrong=True)}
     session.code_of = lambda way: {"--a --d": "--a"}.get(code := " ".join(sorted(way.flags)), code)
     found = search(session)
     assert found.best.name == "a+c"
     standings = {each.name: each.standing for each in found.combinations}
-    assert standings["a+b"] == "wrong"
-    assert standings["a+d"] == "inert"
-
-
-def test_changes_that_contradict_each_other_are_never_tried_together(begin: Begin) -> None:
-    session = begin(a_change("--a", ("b",)), a_change("--b", ("a",)), a_change("--c"))
-    session.ms = {"--a": 0.5, "--b": 0.51, "--c": 0.9}
-    together = [set(each.name.split("+")) for each in search(session).combinations]
-    assert {"a", "c"} in together
-    assert not any({"a", "b"} <= names for names in together)
+    assert (standings["a+b"], standings["a+d"]) == ("wrong", "inert")
+    assert not any({"a", "e"} <= set(name.split("+")) for name in standings)
 
 
 @pytest.mark.parametrize(("helps", "batches"), [(False, 3), (True, 6)])

@@ -115,22 +115,17 @@ def test_what_does_not_fit_or_does_nothing_is_not_offered(one: Plugin[Any] | Fla
     assert offer(one) == ()
 
 
-def test_what_the_start_has_or_cannot_go_with_is_not_offered(offer: Offer) -> None:
+def test_what_the_start_has_or_cannot_go_with_or_the_user_does_not_want_is_not_offered(offer: Offer) -> None:
     start = CompileConfig(flags=(TILING,), plugins=uses_of([("one", {})]))
     given = plugin("one", SPEC), plugin("two", SPEC), flags("tiling", f"{TILING}=true"), flags("early", EARLY)
     assert offer(*given, start=start) == ()
-
-
-def test_names_of_changes_and_of_plugins_are_left_out_by_pattern(offer: Offer) -> None:
-    given = plugin("tile", Flags(compile=("--tile",)), options=Switches), flags("o1", "--iree-opt-level=O1")
-    assert names(offer(*given, flags("o3", O3), without=("tile", "*3"))) == ["o1"]
+    tile, o1 = plugin("tile", Flags(compile=("--tile",)), options=Switches), flags("o1", "--iree-opt-level=O1")
+    assert names(offer(tile, o1, flags("o3", O3), without=("tile", "*3"))) == ["o1"]
     with pytest.raises(UsageError, match=r'til leaves out nothing .*; did you mean "tile"'):
-        offer(*given, without=("til",))
-
-
-def test_equal_changes_are_offered_once_and_a_flag_set_called_like_a_plugin_has_another_name(offer: Offer) -> None:
-    given = plugin("same", Flags(compile=("--a",))), flags("same", "--b"), flags("again", "-b=true")
-    assert names(offer(*given)) == ["same", "same-flags"]
+        offer(tile, without=("til",))
+    # Equal changes are offered once, and a flag set that is called like a plugin has another name.
+    equal = plugin("same", Flags(compile=("--a",))), flags("same", "--b"), flags("again", "-b=true")
+    assert names(offer(*equal)) == ["same", "same-flags"]
 
 
 def test_the_most_promising_come_first(offer: Offer) -> None:

@@ -31,15 +31,11 @@ def test_what_is_close_gets_the_time() -> None:
     assert standings["slower"].generations < standings["close"].generations == race.generations < race.rule.most
     assert raced(TIMES, rule=RaceRule(least=4)).standings()["slow"].generations == 4
     assert Race(("only",)).is_over
+    best = standings["best"]
+    assert best.ratio == pytest.approx(math.exp(-0.2), rel=0.01)
+    assert best.low is not None and best.high is not None and best.low < math.exp(-0.2) < best.high < best.low * 1.03
     race.add(dict.fromkeys(TIMES, -2.0))
     assert (race.alive, race.standings()["slow"].generations) == (("best", "close"), 1), "who has left stays out"
-
-
-def test_a_standing_is_the_ratio_to_the_reference() -> None:
-    standing = raced(TIMES).standings()["best"]
-    assert standing.ratio == pytest.approx(math.exp(-0.2), rel=0.01)
-    assert standing.low is not None and standing.high is not None
-    assert standing.low < math.exp(-0.2) < standing.high < standing.low * 1.03
 
 
 @given(odd=st.integers(0, 5), far=st.floats(0.0, 0.3))
@@ -66,21 +62,18 @@ def test_a_candidate_with_more_noise_than_the_rest_is_judged_by_its_own() -> Non
     assert "7" in race.alive
 
 
-def test_one_without_samples_leaves() -> None:
+def test_one_without_samples_leaves_and_a_race_that_all_were_lost_from_is_over() -> None:
     race = Race(("a", "mute", "late"))
     for number in range(3):
         race.add({"a": 0.0, "mute": None, "late": 0.001 if number else None})
     assert race.alive == ("a", "late")
     assert race.standings()["mute"].ratio is None
     assert race.standings()["late"].generations == 2
-
-
-def test_a_race_that_all_were_lost_from_is_over() -> None:
-    race = Race(("a", "b"))
-    race.add({})
-    assert not race.is_over and race.leader is None
-    race.add({})
-    assert race.is_over and race.alive == ()
+    lost = Race(("a", "b"))
+    lost.add({})
+    assert not lost.is_over and lost.leader is None
+    lost.add({})
+    assert lost.is_over and lost.alive == ()
 
 
 def test_the_best_hardly_ever_leaves() -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from syrupy.assertion import SnapshotAssertion
 
 from harness.rewrites.operations import find
 from harness.rewrites.regions import isolate
@@ -72,26 +71,20 @@ def assert_sound(root: Root, configuration: Configuration, unit: VectorUnit) -> 
     assert math.prod(size or 1 for size in register) * root.element_bits // 8 < unit.vector_bytes * unit.registers
 
 
-@given(roots(), st.sampled_from([AVX512, AVX2]))
-def test_first_configurations_are_sound_and_all_different(root: Root, unit: VectorUnit) -> None:
-    found = first_configurations(root, unit)
-    assert 0 < len(found) <= MOST_FIRST
-    assert len({configuration.text for configuration in found}) == len(found)
-    for configuration in found:
-        assert_sound(root, configuration, unit)
-
-
 @given(roots(), st.data())
-def test_neighbours_are_sound_and_differ_in_one_size(root: Root, data: st.DataObject) -> None:
-    start = data.draw(st.sampled_from(first_configurations(root, AVX512)))
-    found = neighbours(root, start, AVX512)
-    assert len({configuration.text for configuration in found}) == len(found)
-    for configuration in found:
-        assert_sound(root, configuration, AVX512)
-        pairs = [
-            pair for level, sizes in start.tiles.items() for pair in zip(sizes, configuration.tiles[level], strict=True)
-        ]
-        assert sum(a != b for a, b in pairs) == 1
+def test_first_configurations_and_neighbours_are_sound_and_all_different(root: Root, data: st.DataObject) -> None:
+    unit = data.draw(st.sampled_from([AVX512, AVX2]))
+    first = first_configurations(root, unit)
+    assert 0 < len(first) <= MOST_FIRST
+    start = data.draw(st.sampled_from(first))
+    near = neighbours(root, start, unit)
+    for found in (first, near):
+        assert len({configuration.text for configuration in found}) == len(found)
+        for configuration in found:
+            assert_sound(root, configuration, unit)
+    for configuration in near:
+        pairs = (zip(sizes, configuration.tiles[level], strict=True) for level, sizes in start.tiles.items())
+        assert sum(a != b for pair in pairs for a, b in pair) == 1
 
 
 _KINDS: dict[str, LoopKind] = {"p": "parallel", "r": "reduction"}
@@ -151,14 +144,9 @@ CHOSEN = Configuration(
 )
 
 
-def test_a_spec_names_each_operation_once_and_says_what_it_changes(snapshot: SnapshotAssertion) -> None:
-    tiles = {"distribution": (1, 6, 0, 0, 0, 0, 0), "vector_common_parallel": (1, 6, 1, 32, 0, 0, 0)}
-    other = Configuration(pipeline="ConvTileAndDecomposeExpert", tiles=tiles)
+def test_a_spec_configures_its_operation_once_and_leaves_others_alone(tmp_path: Path) -> None:
     again = replace(CHOSEN, tiles={"distribution": (64, 0, 0)})
-    assert spec_of([(MATMUL, CHOSEN), (CONVOLUTION, other), (MATMUL, again)]) == snapshot
-
-
-def test_a_spec_configures_its_operation_and_leaves_others_alone(tmp_path: Path) -> None:
+    assert spec_of([(MATMUL, CHOSEN), (MATMUL, again)]) == spec_of([(MATMUL, CHOSEN)])
     flag = _written(tmp_path, MATMUL, CHOSEN)
     with_spec, without = (_taken(a_program(MATMUL), *flags) for flags in ((flag,), ()))
     assert _levels(CHOSEN) in with_spec
@@ -172,7 +160,6 @@ def test_a_spec_configures_its_operation_and_leaves_others_alone(tmp_path: Path)
     [
         MATMUL,
         CONVOLUTION,
-        a_root("linalg.matvec", "64p 48r", "64x48 48 64"),
         a_root("linalg.conv_2d_nchw_fchw", "2p 8p 6p 32p 16r 3r 3r", "2x16x8x34 8x16x3x3 2x8x6x32", _WINDOW),
         a_root("linalg.depthwise_conv_2d_nhwc_hwc", "2p 6p 8p 32p 3r 3r", "2x8x10x32 3x3x32 2x6x8x32", _WINDOW),
         a_root("linalg.mmt4d", "4p 4p 8r 8p 16p 1r", "4x8x8x1 4x8x16x1 4x4x8x16"),
