@@ -10,13 +10,7 @@ from rich.cells import cell_len
 from harness.records.comparison import Comparison, Row
 from harness.report.forest import ForestRow, RatioAxis, forest_of, forest_text, ratio_axis
 from harness.report.run_report import build_report
-from tests.report.builders import (
-    make_comparison,
-    make_nasty_comparison,
-    make_refused_run,
-    make_row,
-    make_timed,
-)
+from tests.report.builders import make_comparison, make_nasty_comparison, make_refused_run, make_row, make_timed
 
 
 def rows_of(*rows: Row) -> list[ForestRow]:
@@ -42,13 +36,6 @@ def test_changes_come_first_the_largest_on_top() -> None:
     assert [row.label for row in rows] == ["f/v@d", "d/v@d", "c/v@d", "e/v@d", "b/v@d", "a/v@d"]
 
 
-def test_two_cases_of_one_variant_are_told_apart_by_their_releases_else_by_their_whole_names() -> None:
-    facts = {"model": "rdb", "variant": "stock", "device": "cpu"}
-    names = ["rdb/stock@cpu:3.12.0", "rdb/stock@cpu:3.13.0", "other"]
-    labels = [row.label for row in rows_of(*(make_timed(n, 1.0, 1.2, "regressed", **facts) for n in names))]
-    assert labels == ["stock:3.12.0", "stock:3.13.0", "other"]
-
-
 def test_what_lies_beyond_every_axis() -> None:
     rows = rows_of(
         make_row("a/v@d", "copies", "improved", base_value=13, head_value=4),
@@ -60,14 +47,9 @@ def test_what_lies_beyond_every_axis() -> None:
         "b/v@d": ("left", "0", "13 → 0"),
         "a/v@d": (None, "0.308", "13 → 4"),
     }
-    (row,) = rows_of(make_timed("m/v@d", 1.0, 1.02, "inconclusive", ci_low=-0.5, ci_high=2.0))
-    assert row.low is not None
-    assert 0 < row.low < 1e-200  # what a logarithm cannot hold reaches to the end
-    nasty = forest_of(make_nasty_comparison()).rows()
-    assert all(row.ratio is None or 0 < row.ratio < float("inf") for row in nasty)
-
-
-# --- Of a run ---
+    nasty = forest_of(make_nasty_comparison())
+    assert all(row.ratio is None or 0 < row.ratio < float("inf") for row in nasty.rows())
+    assert all(line.isprintable() for line in forest_text(nasty).splitlines())
 
 
 def test_variants_and_peers_against_the_baseline_the_largest_first() -> None:
@@ -79,12 +61,11 @@ def test_variants_and_peers_against_the_baseline_the_largest_first() -> None:
         ("stock", "failed", "lost", False),
     ]
     assert block.values == "baseline → variant, ms" and block.rows[1].values.startswith("4.0")
-    assert [row.label for row in forest_of(report, keep=lambda row: "quick" in row.case).rows()] == [
+    assert [row.label for row in forest_of(report, keep=lambda row: row.variant == "quick").rows()] == [
         "mm/quick@local-sync"
     ]
     assert forest_of(report, top=2).rest == "Not drawn: 1 failed, 1 identical."
-    ((title, _),) = block.groups
-    assert title == "mm @ local-sync, vs fast (stock is refused: wrong output)"
+    assert block.groups[0][0] == "mm @ local-sync, vs fast (stock is refused: wrong output)"
 
 
 # --- The axis ---
@@ -92,8 +73,8 @@ def test_variants_and_peers_against_the_baseline_the_largest_first() -> None:
 RATIOS = st.lists(st.floats(1e-300, 1e300), max_size=20)
 
 
-def axis_of(*ratios: float, floor: float = 0.01) -> RatioAxis:
-    return ratio_axis([(ratio, None, None) for ratio in ratios], floor)
+def axis_of(*ratios: float, floor: float = 0.01, most_ticks: int = 7) -> RatioAxis:
+    return ratio_axis([(ratio, None, None) for ratio in ratios], floor, most_ticks=most_ticks)
 
 
 def ticks_of(axis: RatioAxis) -> list[str]:
@@ -106,20 +87,17 @@ def test_an_axis_has_round_figures_and_shows_the_floor_and_whole_intervals() -> 
     assert axis_of(1.0).low < 1 / 1.03 and axis_of(1.0).high > 1.03
     whole = ratio_axis([(1.3, 0.9, 1.8)], 0.01)
     assert whole.low < 0.9 and whole.high > 1.8
-    # What is far away does not press the others together.
-    assert 1.04 < axis_of(1.02, 0.97, 1.03, 1.01, 50.0).high < 1.3
-    assert axis_of(1.02, 40.0, 50.0).high > 50
+    assert 1.04 < axis_of(1.02, 0.97, 1.03, 1.01, 50.0).high < 1.3, "one far away does not press the others together"
 
 
 @given(RATIOS, st.floats(0, 2) | st.just(1e308), st.integers(3, 9))
 def test_every_axis_has_1_and_both_its_sides_and_a_few_ticks(ratios: list[float], floor: float, most: int) -> None:
-    axis = ratio_axis([(ratio, None, None) for ratio in ratios], floor, most_ticks=most)
+    axis = axis_of(*ratios, floor=floor, most_ticks=most)
     assert 0 < axis.low < 1 < axis.high < math.inf
     assert 0.15 < axis.share(1.0) < 0.85
     assert floor > 2 or axis.low <= 1 / (1 + floor) <= 1 + floor <= axis.high
     places = [ratio for ratio, _ in axis.ticks]
-    assert 1 <= len(places) <= most
-    assert places == sorted(set(places))
+    assert 1 <= len(places) <= most and places == sorted(set(places))
     assert all(axis.low * (1 - 1e-9) <= place <= axis.high * (1 + 1e-9) for place in places)
     assert len(set(ticks_of(axis))) == len(places)
 

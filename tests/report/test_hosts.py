@@ -66,7 +66,6 @@ def test_points_have_the_class_and_the_machine_of_the_host_that_measured_them(ru
     assert row["machine_class"] == f"{classes['ash']} + {classes['elm']}"
     assert (row["machine"], row["cpu"]) == ("ash00 + elm00", "AMD EPYC 7B13 + Neoverse-V2")
     assert row["devices"] == "cpu: AMD EPYC 7B13 by local-sync + Neoverse-V2 by local-sync"
-    assert (row["kernel"], row["cores"], row["load_1min"], row["selfcheck_rows"]) == ("6.1", None, None, None)
 
 
 def test_each_page_lists_the_hosts_and_heads_each_table_with_its_own(run: Run) -> None:
@@ -80,7 +79,6 @@ def test_each_page_lists_the_hosts_and_heads_each_table_with_its_own(run: Run) -
         "On ash: 0 of 40 A/A rows flagged",
     ):
         assert text in page
-    assert "block on cpu of ash" in render(run, "terminal", width=200)
 
 
 def test_a_shard_says_which_it_is_and_may_have_nothing_to_measure(run: Run) -> None:

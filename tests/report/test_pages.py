@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from syrupy.assertion import SnapshotAssertion
 
-from harness.records.comparison import Comparison, GeometricMean, Row
+from harness.records.comparison import Comparison, Row
 from harness.records.run import Run
 from harness.report import render
 from harness.report.github import render_comment, render_step_summary
@@ -44,14 +44,7 @@ def test_a_comparison_as_a_comment_and_on_a_terminal(snapshot: SnapshotAssertion
     ]
     assert render_comment(make_comparison(rows)) == snapshot
     terminal = render(make_comparison(rows), "terminal", width=120)
-    parts = (
-        "Latency    1, +10.0 %",
-        "✗ failed  fails at compile",
-        "◂ 1 ▸",
-        "\nRegressed Latencies 🚩\n",
-        "A/A rows flagged",
-    )
-    assert all(part in terminal for part in parts)
+    assert all(part in terminal for part in ("Latency    1, +10.0 %", "✗ failed  fails at compile", "◂ 1 ▸"))
     assert terminal.rindex("- repeat the largest regression") > terminal.index("How far to trust it")
     assert "\nNot shown here, but by --format markdown: Counted figures that changed" in terminal
 
@@ -68,10 +61,8 @@ def test_every_row_is_in_every_format(subject: Run | Comparison) -> None:
         cases = [row.case for row in subject.rows]
         names = here = [one_line(row.case) for row in subject.rows if not row.control]
     for full in (False, True):
-        text = render(subject, "markdown", full=full)
-        everything = one_line(require_ours(text).everything)
+        everything = one_line(require_ours(render(subject, "markdown", full=full)).everything)
         assert all(name in everything for name in names)
-        assert not text.endswith("\n\n")
     terminal = squeezed(render(subject, "terminal", width=240))
     assert all(squeezed(name) in terminal for name in here)
     lines = list(csv.DictReader(io.StringIO(render(subject, "csv"))))
@@ -106,13 +97,12 @@ def test_addresses_and_alternative_texts_do_not_break_out(text: str) -> None:
 
 # --- However much there is ---
 
+LONG = "it has an interval wider than 1 % either way; more would narrow it; " * 3
+
 
 def many(verdict: Any, count: int, **facts: Any) -> list[Row]:
     names = (f"some-model-{index:05d}/with-a-variant@local-sync" for index in range(count))
     return [make_timed(name, 2.0, 1.1, verdict, **facts) for name in names]
-
-
-LONG = "it has an interval wider than 1 % either way; more would narrow it; " * 3
 
 
 @pytest.mark.parametrize(
@@ -127,8 +117,7 @@ LONG = "it has an interval wider than 1 % either way; more would narrow it; " * 
     ids=["regressed", "inconclusive", "failed", "failed each otherwise", "others"],
 )
 def test_a_thousand_rows_fit_into_a_comment(rows: list[Row]) -> None:
-    means = tuple(GeometricMean(kind="model", name=row.model, ratio=1.1, rows=3) for row in rows)
-    text = render_comment(make_comparison(rows, means=means))
+    text = render_comment(make_comparison(rows))
     assert len(text.encode()) <= COMMENT
     assert "results showed]" in text or " more\n" in text
     assert rows[0].verdict != "missing" or require_ours(text).unfolded.count("some-model-") > 100
@@ -143,15 +132,11 @@ def test_the_comment_of_a_run_fits() -> None:
     )
     builds = tuple(replace(full_run.builds[0], case=case.name) for case in cases)
     run = replace(full_run, header=replace(full_run.header, cases=cases), builds=builds, finished=False)
-    text = render(run, "markdown")
-    assert len(text.encode()) <= COMMENT
-    assert "<summary>Of 80 models and devices</summary>" in text
-    assert "#### m79 on local-sync" in render(run, "markdown", full=True)
+    assert len(render(run, "markdown").encode()) <= COMMENT
 
 
 def test_the_summary_of_a_job_is_the_full_report_where_there_is_room() -> None:
     huge = make_comparison([*many("regressed", 500), *many("unchanged", 1_500), *many("failed", 50)])
-    assert render(huge, "markdown", full=True).count("| `some-model-") >= 2_001
     assert render_step_summary(huge, room_bytes=100_000) == render_comment(huge)
     assert render_step_summary(huge, room_bytes=1_000) == ""
     report = build_report(builders.make_full_run())

@@ -3,35 +3,19 @@
 import csv
 import io
 import json
-import re
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from harness.records.run import EncodedTensor, Failure, IrCounts, Peak, Run, Storage, Work
 from harness.report import render
-from harness.report.run_fields import FIELDS, ir_columns, roofline_line
+from harness.report.run_fields import ir_columns, roofline_line
 from harness.report.run_report import build_report
 from tests.report.builders import make_full_run, make_small_run, make_unfinished_run
 from tests.report.test_engines import peers_run
 
-NAMES = re.findall(
-    r"\w+",
-    """case group model variant device host toolchain baseline compared_with status same_as kind latency_ns
-    latency_low_ns latency_high_ns own_ns generations
-    rounds ratio ratio_low ratio_high ratio_confidence ratio_generations ratio_rounds peer
-    ratio_to_best_peer ratio_to_best_peer_low ratio_to_best_peer_high operations_per_s compulsory_bytes_per_s
-    operations_per_byte share_of_peak share_of_roof instructions_per_call reference_ns dispatches copies fills
-    transient_bytes encoded_bytes encoded_unpadded_bytes encoded_worst_ratio dispatch_bytes module_bytes module_sha256
-    compile_ns compile_peak_rss_bytes host_peak_bytes device_peak_bytes checked_against
-    checked_also_against not_checked_because checked_with_other_inputs error_spreads max_absolute_error
-    max_relative_error failure_stage failure_message""",
-)
-MORE = re.findall(
-    r"\w+", "failure_stderr ir encoded_tensors memory_by_device plugin_effects remarks repro compile_flags run_flags"
-)
 RUNS = [make_full_run(), make_small_run(generations=1), make_unfinished_run(), peers_run()]
 
 
@@ -39,23 +23,26 @@ def as_csv(run: Run) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(render(run, "csv"))))
 
 
-def as_json(run: Run) -> dict[str, Any]:
+def as_json(run: Run) -> list[dict[str, Any]]:
     def refuse(constant: str) -> None:
         raise AssertionError(constant)
 
-    document = json.loads(render(run, "json"), parse_constant=refuse)
-    assert isinstance(document, dict)
-    return document
+    rows: list[dict[str, Any]] = json.loads(render(run, "json"), parse_constant=refuse)["rows"]
+    return rows
+
+
+def test_names_stay(snapshot: SnapshotAssertion) -> None:
+    assert " ".join(as_json(RUNS[0])[0]) == snapshot
+    assert " ".join(as_csv(RUNS[0])[0]) == snapshot
 
 
 @pytest.mark.parametrize("run", RUNS, ids=["full", "one generation", "unfinished", "peers"])
 def test_csv_and_json_have_every_case_with_the_same_figures(run: Run) -> None:
-    lines, rows = as_csv(run), as_json(run)["rows"]
+    lines, rows = as_csv(run), as_json(run)
     assert [row["case"] for row in rows] == [case.name for case in run.header.cases]
     assert render(run, "csv").count("\n") == 1 + len(rows)
     for line, row, facts in zip(lines, rows, build_report(run).rows(), strict=True):
-        assert list(line)[: len(FIELDS)] == list(row)[: len(FIELDS)] == [field.name for field in FIELDS] == NAMES
-        for column in NAMES:
+        for column in list(line.keys() & row.keys() - {"remarks", "compile_flags", "run_flags"}):
             value = row[column]
             assert isinstance(value, str) or line[column] == ("" if value is None else str(value).lower())
         for prefix, estimate in (("ratio", facts.estimate), ("ratio_to_best_peer", facts.peer_estimate)):
@@ -64,33 +51,25 @@ def test_csv_and_json_have_every_case_with_the_same_figures(run: Run) -> None:
             assert found == [None if value is None else pytest.approx(value, rel=1e-8) for value in expected]
 
 
-# --- Operations, encodings, devices ---
-
-
-def counted(run: Run, **counts: Mapping[str, int]) -> Run:
-    """The run with these op counts, by variant."""
-    cases = [case for case in run.header.cases if case.variant in counts]
-    return replace(run, ir=tuple(IrCounts(case=case.name, counts=dict(counts[case.variant])) for case in cases))
-
-
 def op_columns(run: Run) -> dict[str, tuple[Any, ...]]:
     (section,) = build_report(run).sections
     return {column.head: tuple(column.cells) for column in ir_columns(section)}
 
 
 def test_ops_have_the_suites_order_and_what_was_not_counted_is_no_zero(small_run: Run) -> None:
-    stock = {"input/linalg.*": 1200, "flow/tensor.empty": 0, "bufferized/executables:memref.alloc*": 2}
-    run = counted(small_run, stock=stock, fast={"flow/tensor.empty": 0, "bufferized/executables:memref.alloc*": 0})
+    stock, fast, _ = small_run.header.cases
+    counts = {"input/linalg.*": 1200, "flow/tensor.empty": 0}
+    records = (IrCounts(case=stock.name, counts=counts), IrCounts(case=fast.name, counts={"flow/tensor.empty": 0}))
+    run = replace(small_run, ir=records)
     assert op_columns(run) == {
         "variant": ("stock", "fast", "inert"),
         "linalg.* (input)": ("1,200", "-", "-"),
         "tensor.empty (flow)": ("0", "0", "-"),
-        "executables:memref.alloc* (bufferized)": ("2", "0", "-"),
     }
-    assert [row["ir"].get("input/linalg.*") for row in as_json(run)["rows"]] == [1200, None, None]
+    assert [row["ir"].get("input/linalg.*") for row in as_json(run)] == [1200, None, None]
     assert [line["ir input/linalg.*"] for line in as_csv(run)] == ["1200", "", ""]
     assert op_columns(small_run) == {}
-    assert "Operations" not in render(small_run, "terminal") + render(small_run, "markdown", full=True)
+    assert "Operations" not in render(small_run, "markdown", full=True)
 
 
 def test_what_encodings_cost_stands_beside_the_ops(small_run: Run) -> None:
@@ -115,21 +94,14 @@ def test_what_encodings_cost_stands_beside_the_ops(small_run: Run) -> None:
     }
     columns = ("encoded_bytes", "encoded_unpadded_bytes", "encoded_worst_ratio")
     assert [as_csv(run)[1][column] for column in columns] == ["30784", "25204", "256.0"]
-    found = [row["encoded_tensors"] for row in as_json(run)["rows"]]
-    assert (found[0], found[1][0]["name"], found[2]) == ([], "result", None)
     assert failure.message in list(build_report(run).rows())[2].remarks
-
-
-# --- The roofline ---
 
 
 def test_what_cannot_be_counted_or_measured_says_why(small_run: Run) -> None:
     failure = Failure(stage="ir", message="a size does not follow from the inputs")
     peak = Peak(device="local-sync", threads=2, failure=failure)
     run = replace(small_run, work=(Work(model="mm", failure=failure),), peaks=(peak,))
-    (section,) = build_report(run).sections
-    assert roofline_line(section) == (
+    assert roofline_line(build_report(run).sections[0]) == (
         "its arithmetic is not counted: a size does not follow from the inputs; the peaks of 2 cores are not known: "
         "a size does not follow from the inputs"
     )
-    assert "FLOP" not in render(small_run, "markdown", full=True)

@@ -15,25 +15,22 @@ from tests.report.builders import make_side
 
 
 @pytest.mark.parametrize(
-    ("unit", "kind", "values", "name", "texts"),
+    ("unit", "kind", "values", "texts"),
     [
-        (unit_of, "ns", [220e6, 132.5e6, None], "ms", ["220.0", "132.5", "-"]),
-        (unit_of, "ns", [20_311.0, 3e6], "ms", ["0.020", "3.000"]),
-        (unit_of, "ns", [108e9, 2.31e9], "s", ["108.000", "2.310"]),
-        (unit_of, "ns", [0.0, None], "ns", ["0", "-"]),
-        (unit_of, "bytes", [19_796_992, 10_235_904], "MiB", ["18.88", "9.76"]),
-        (unit_of, "bytes", [0, 512], "bytes", ["0", "512"]),
-        (unit_of, "instructions", [1_107_360_862.0, 1_107_471_598.0], "G", ["1.10736", "1.10747"]),
+        (unit_of, "ns", [220e6, 132.5e6, None], ["ms", "220.0", "132.5", "-"]),
+        (unit_of, "ns", [20_311.0, 3e6], ["ms", "0.020", "3.000"]),
+        (unit_of, "ns", [0.0, None], ["ns", "0", "-"]),
+        (unit_of, "bytes", [19_796_992, 10_235_904], ["MiB", "18.88", "9.76"]),
+        (unit_of, "bytes", [0, 512], ["bytes", "0", "512"]),
+        (unit_of, "instructions", [1_107_360_862.0, 1_107_471_598.0], ["G", "1.10736", "1.10747"]),
         # Values that differ look different, with six decimals at most.
-        (unit_that_tells, "bytes", [10_205, 10_269], "KiB", ["9.97", "10.03"]),
-        (unit_that_tells, "bytes", [812_345, 812_409], "KiB", ["793.3", "793.4"]),
-        (unit_that_tells, "bytes", [2**34, 2**34 + 1], "GiB", ["16.000000", "16.000000"]),
-        (unit_that_tells, "ns", [2e6, 2e6], "ms", ["2.000", "2.000"]),
+        (unit_that_tells, "bytes", [10_205, 10_269], ["KiB", "9.97", "10.03"]),
+        (unit_that_tells, "bytes", [2**34, 2**34 + 1], ["GiB", "16.000000", "16.000000"]),
     ],
 )
-def test_columns(unit: Callable[..., Any], kind: str, values: list[float | None], name: str, texts: list[str]) -> None:
+def test_columns(unit: Callable[..., Any], kind: str, values: list[float | None], texts: list[str]) -> None:
     found = unit(kind, values)
-    assert (found.name, [found.text(value) for value in values]) == (name, texts)
+    assert [found.name, *map(found.text, values)] == texts
 
 
 @pytest.mark.parametrize(
@@ -58,17 +55,17 @@ def test_a_name_is_one_line_of_characters_that_are_seen_as_long_as_was_asked(tex
     assert keep < len(text) or middle_cut(text, keep) == text
 
 
-OLD, NEW = "3.11.0", "3.13.0"
-
-
-def given_as(label: str, version: str = NEW, **facts: Any) -> SideFacts:
+def given_as(label: str, version: str = "3.13.0", **facts: Any) -> SideFacts:
     return make_side(label, version, **facts)
+
+
+COMMIT = {"commit": "9b05f1760b12" * 3}
 
 
 @pytest.mark.parametrize(
     ("base", "head", "name"),
     [
-        (given_as("results/old", OLD), given_as("results/new"), "IREE 3.13.0 against IREE 3.11.0"),
+        (given_as("results/old", "3.11.0"), given_as("results/new"), "IREE 3.13.0 against IREE 3.11.0"),
         (
             given_as("results/old", toolchains=("3.13.0 (aaaa)",)),
             given_as("results/new", toolchains=("3.13.0 (bbbb)",)),
@@ -76,12 +73,7 @@ def given_as(label: str, version: str = NEW, **facts: Any) -> SideFacts:
         ),
         (given_as("results/old"), given_as("/home/me/results/new/"), "new against old"),
         (given_as("", run="first"), given_as("", run="second"), "second against first"),
-        (
-            given_as("main", commit="9b05f1760b12" * 3),
-            given_as("HEAD", commit="0123456789ab" * 3),
-            "commit 0123456789 against commit 9b05f1760b",
-        ),
-        (given_as("iree==3.13.0"), given_as("HEAD", commit="0123456789ab"), "commit 0123456789 against IREE 3.13.0"),
+        (given_as("iree==3.13.0"), given_as("HEAD", **COMMIT), "commit 9b05f1760b against IREE 3.13.0"),
         (given_as("", variants=("stock",)), given_as("", variants=("fast", "lean")), "fast and lean against stock"),
         (given_as(""), given_as("", variants=tuple("abcd")), "4 variants against the baseline"),
     ],
