@@ -91,7 +91,6 @@ def _began(step: FoundStep, found: Bisection) -> str:
 
 
 def _made(cause: FoundCause, found: Bisection) -> str:
-    """The clause of a cause: `--iree-a and --iree-b together: latency 0.602 [0.598, 0.606] times that of stock`."""
     names = " and ".join(found.parts[number - 1] for number in cause.parts)
     together = " together" if len(cause.parts) > 1 else ""
     beside = f" with part {_numbers(cause.beside)}" if cause.beside else ""
@@ -133,7 +132,6 @@ def _numbers(numbers: Sequence[int]) -> str:
 
 
 def _contradicted(found: Bisection) -> list[str]:
-    """What was given as bad or fixed, and is not."""
     good, bad, *fixed = found.ends
     better = ((good, bad, "improved"), (bad, good, "regressed"))
     same = [{bad, end} for end in fixed]

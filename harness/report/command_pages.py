@@ -125,7 +125,6 @@ class SuiteOutcome:
 
 
 def _count(name: str, title: str, *, if_any: bool = False) -> Field[SuiteOutcome]:
-    """A number of a summary."""
 
     def value(outcome: SuiteOutcome) -> int | None:
         count: int | None = getattr(outcome.summary, name, None)
@@ -269,30 +268,22 @@ def registered_page(found: Sequence[Registered]) -> Page:
         counts.append(plural(len(rows), registry.noun))
         if rows:
             tones: list[Tone] = ["dim" if row.unavailable else "" for row in rows]
-            names: list[Field[Registered]] = [
+            fields: list[Field[Registered]] = [
                 Field(title=registry.noun, kind="name", value=lambda row: row.name),
                 Field(title="for", kind="text", value=lambda row: row.suits),
                 Field(title="package", kind="text", value=lambda row: row.package or None, rank=1),
                 Field(title="what it does", kind="sentence", value=lambda row: (row.description, row.unavailable)),
+                Field(title=f"{option}s", kind="sentence", value=lambda row: tuple(map(_option, row.options))),
             ]
-            options: list[Field[tuple[str, Option]]] = [
-                Field(title=registry.noun, kind="name", value=lambda pair: pair[0]),
-                Field(title=option, kind="text", value=lambda pair: pair[1].name),
-                Field(title="type", kind="text", value=lambda pair: pair[1].takes),
-                Field(title="default", kind="text", value=lambda pair: _default(pair[1])),
-            ]
-            pairs = [(row.name, taken) for row in rows for taken in row.options]
-            parts += [
-                Heading(kind.capitalize()),
-                *table_of(names, rows, "", tones=tones),
-                *table_of(options, pairs, ""),
-            ]
+            parts += [Heading(kind.capitalize()), *table_of(fields, rows, "", tones=tones)]
             parts.append(Code(use))
     return Page(verdict=f"{counts[0]}, {counts[1]} and {counts[2]}.", parts=parts)
 
 
-def _default(taken: Option) -> str:
-    return "none: give it" if taken.required else json.dumps(taken.default)
+def _option(taken: Option) -> str:
+    return (
+        f"{taken.name}: {taken.takes}{', required' if taken.required else f' (default: {json.dumps(taken.default)})'}"
+    )
 
 
 def registered_json(found: Sequence[Registered]) -> str:

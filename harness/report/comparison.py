@@ -63,7 +63,6 @@ def _latencies(rows: Rows) -> str:
 
 
 def _changes(rows: Rows) -> list[str]:
-    """`2 regressions (1 within its gate), 1 improvement`, as far as there are any."""
     regressed, improved = rows.of("regressed"), rows.of("improved")
     allowed = sum(row.gate == "passed" for row in regressed)
     excuse = f" ({allowed} within {'its gate' if allowed == 1 else 'their gates'})" if allowed else ""
@@ -211,7 +210,6 @@ def full_report_command(comparison: Comparison) -> str:
 
 
 def _more_time(comparison: Comparison, rows: Rows) -> Step:
-    """Both sides measured again, or with twice the time; a row's own reason says how much it needs."""
     what, command = f"decide {plural(len(rows), 'inconclusive row')}", comparison.command
     if comparison.mode == "recorded":
         again = shlex.join(word for word in command if word != "--no-remeasure")

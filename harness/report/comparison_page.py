@@ -9,7 +9,8 @@ as rustc-perf's do. A run is a comparison of its variants with their baseline, a
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from harness.compare.pairs import WHERE_ALL_IS
 from harness.compare.rows import geometric_mean
@@ -41,7 +42,6 @@ from harness.report.page import (
     Part,
     Sentence,
     Table,
-    Tone,
     Warnings,
     filled,
 )
@@ -81,119 +81,91 @@ _MOST_COMMANDS = _MOST_HOSTS = 20
 # --- Cases without figures ---
 
 
-@dataclass(frozen=True)
-class Cause:
-    """What happened to cases, in a sentence that is the same for all of them."""
+class Fate(NamedTuple):
+    """What happened to a case that has no figures."""
 
-    sentence: str
-    verdict: str = ""
-    figure: str = ""
-    cases: dict[str, str] = field(default_factory=dict)  # Names of the cases, each with its model
-
-    @property
-    def first(self) -> str:
-        """The case that stands for all of them."""
-        return next(iter(self.cases))
-
-    @property
-    def who(self) -> str:
-        """The case, or how many: `12 cases of magika`."""
-        if len(self.cases) == 1:
-            return self.first
-        models = set(self.cases.values())
-        return f"{plural(len(self.cases), 'case')}{f' of {models.pop()}' if len(models) == 1 else ''}"
+    case: str
+    model: str
+    sentence: str  # The same for all cases that it happened to
+    verdict: Verdict | None = None  # None: of a run
+    output: str = ""  # What a tool printed, and where all of it is
+    repro: Sequence[str] = ()
 
 
-def causes_of(fates: Iterable[tuple[str, str, Cause]]) -> list[Cause]:
-    """Cases grouped by cause: of each its name, its model, and what happened to it."""
-    causes: dict[tuple[str, str, str], Cause] = {}
-    for case, model, what in fates:
-        cause = causes.setdefault((what.sentence, what.verdict, what.figure), what)
-        cause.cases[case] = model
-    return list(causes.values())
+def _by_cause(fates: Iterable[Fate]) -> list[list[Fate]]:
+    causes: dict[tuple[str, Verdict | None], dict[str, Fate]] = {}
+    for fate in fates:
+        causes.setdefault((fate.sentence, fate.verdict), {}).setdefault(fate.case, fate)
+    return [list(cases.values()) for cases in causes.values()]
 
 
-def lost_causes(rows: Sequence[Row]) -> list[Cause]:
-    """What happened to rows without figures."""
-    several = len({row.metric for row in rows}) > 1
-    return causes_of(
-        (
-            row.case,
-            row.model,
-            Cause(
-                f"{'A/A control: ' if row.control else ''}{row.reason}",
-                marked(row.verdict),
-                figure_title(row.metric) if several else "",
-            ),
-        )
-        for row in rows
-    )
+def _who(cause: Sequence[Fate]) -> str:
+    """The case, or how many: `12 cases of magika`."""
+    if len(cause) == 1:
+        return cause[0].case
+    models = {fate.model for fate in cause}
+    return f"{plural(len(cause), 'case')}{f' of {models.pop()}' if len(models) == 1 else ''}"
 
 
-def cause_parts(
-    causes: Sequence[Cause], *, title: str = "", why: str = "What happened", tones: Sequence[Tone] = ()
-) -> list[Part]:
-    """A table with a row a cause, and the names of cases that it has no room for; columns of nothing are left out."""
-    if not causes:
-        return []
+def cause_table(fates: Iterable[Fate], *, title: str = "", why: str = "What happened") -> list[Part]:
+    """A table with a row a cause, and the names of cases that it has no room for."""
     names: list[tuple[str, ...]] = []
-    sentences: list[str] = []
     listed: list[Part] = []
+    causes = _by_cause(fates)
     for cause in causes:
-        number = len(cause.cases)
-        sentences.append(f"{cause.who}: {cause.sentence}" if number > 1 else cause.sentence)
-        names.append(tuple(cause.cases))
-        if number > _MOST_IN_A_CELL:
-            names[-1] = (cause.first, f"and {number - 1:,} more")
-            listed.append(Paragraph((f"The {cause.who}: ", *with_commas(cause.cases))))
+        names.append(tuple(fate.case for fate in cause))
+        if len(cause) > _MOST_IN_A_CELL:
+            listed.append(Paragraph((f"The {_who(cause)}: ", *with_commas(names[-1]))))
+            names[-1] = (names[-1][0], f"and {len(cause) - 1:,} more")
+    verdicts = [cause[0].verdict for cause in causes]
+    sentences = [f"{f'{_who(cause)}: ' if len(cause) > 1 else ''}{cause[0].sentence}" for cause in causes]
     columns = [
         Column("Benchmark Name", names, kind="name"),
-        Column("Figure", [cause.figure for cause in causes]),
-        Column("Verdict", [cause.verdict for cause in causes]),
+        Column("Verdict", [marked(verdict) if verdict else "" for verdict in verdicts]),
         Column(why, sentences, kind="sentence"),
     ]
-    return [Table(title=title, columns=filled(columns), tones=tones), *listed]
+    tones = [TONES[verdict] if verdict else "" for verdict in verdicts]
+    return [Table(title=title, columns=filled(columns), tones=tones), *listed] if causes else []
 
 
-def with_commas(names: Iterable[str]) -> list[Inline]:
+def with_commas(names: Iterable[str]) -> Sequence[Inline]:
     """Names in a sentence."""
-    pieces: list[Inline] = []
-    for name in names:
-        pieces += [", ", Name(name)]
-    return pieces[1:]
+    return [piece for name in names for piece in (", ", Name(name))][1:]
 
 
-def lost_table(rows: Rows) -> list[Part]:
-    """Rows whose outputs differ, then those that failed or are missing, a line a cause."""
-    tones = {marked(verdict): tone for verdict, tone in TONES.items()}
-    parts: list[Part] = []
-    for title, verdicts in (
-        ("Benchmarks with Different Outputs 🚨", ("outputs differ",)),
-        ("Failed and Missing Benchmarks 🚨", ("failed", "missing")),
-    ):
-        causes = lost_causes([row for row in rows if row.verdict in verdicts])
-        parts += cause_parts(causes, title=title, tones=[tones[cause.verdict] for cause in causes])
-    return parts
-
-
-def cause_details(
-    causes: Sequence[Cause], outputs: Mapping[str, str], repro: Mapping[str, Sequence[str]]
-) -> list[Part]:
+def cause_details(fates: Iterable[Fate]) -> list[Part]:
     """What the tools printed of the first case of each cause, and the commands that repeat that case."""
     parts: list[Part] = []
+    causes = _by_cause(fates)
     for cause in causes:
-        text = next((outputs[case] for case in cause.cases if outputs.get(case)), "")
+        text = next((fate.output for fate in cause if fate.output), "")
         said, _, log = text.rpartition("\n\n")
         if not log.startswith(WHERE_ALL_IS):
             said, log = text, ""
         if said.strip():
-            parts.append(Code(said, "log", f"What the tools said of {cause.who}"))
+            parts.append(Code(said, "log", f"What the tools said of {_who(cause)}"))
         if log:
             parts.append(Paragraph((WHERE_ALL_IS, Name(log.removeprefix(WHERE_ALL_IS)))))
-        if repro.get(cause.first):
-            parts.append(Code("\n".join(repro[cause.first]), "sh", cause.first))
-    few = len(causes) <= MOST_SHOWN or not parts
-    return parts if few else [Fold("What the tools said, and commands that repeat it", parts)]
+        parts.append(Code("\n".join(cause[0].repro), "sh", cause[0].case))
+    return parts if len(causes) <= MOST_SHOWN else [Fold("What the tools said, and commands that repeat it", parts)]
+
+
+def _lost_parts(rows: Rows) -> list[Part]:
+    """Rows whose outputs differ, then those that failed or are missing, a line a cause; what the tools said of them."""
+
+    def fates(*verdicts: Verdict) -> list[Fate]:
+        return [
+            Fate(
+                row.case, row.model, f"{'A/A control: ' * row.control}{row.reason}", row.verdict, row.stderr, row.repro
+            )
+            for row in rows.of(*verdicts)
+        ]
+
+    return [
+        *cause_table(fates("outputs differ"), title="Benchmarks with Different Outputs 🚨"),
+        *cause_table(fates("failed", "missing"), title="Failed and Missing Benchmarks 🚨"),
+        *cause_details(fates(*LOST)),
+    ]
 
 
 # --- Lists of rows ---
@@ -322,7 +294,6 @@ def figure_table(rows: Rows) -> list[Part]:
 
 
 def _changed(rows: Rows, word: str) -> str:
-    """`3, worst +10.3 %`; what came from nothing has no percentage."""
     if not rows:
         return ""
     ratio = rows.largest_first()[0].ratio
@@ -347,7 +318,7 @@ def _mean(rows: Rows) -> str:
 def _percent(ratio: float) -> str:
     if ratio >= _LARGEST_RATIO:
         return f"{ratio:.0e}-fold"
-    return percent(ratio, decimals=1).replace(" ", "\u00a0")
+    return percent(ratio, decimals=1)
 
 
 def says_something(decided: int, undecided: int) -> bool:
@@ -367,7 +338,7 @@ def page(comparison: Comparison, view: View) -> Page:
     subject = (*head, " (vs. base ", base_name, f"): {sides_line(comparison, releases=not by_release)}")
     everything = f"every row and setting, is printed{' where it was measured' if comparison.id else ''}"
     steps = next_steps(comparison)
-    rows, lost = real_rows(comparison), Rows(comparison.rows).of(*LOST)
+    rows = real_rows(comparison)
     layout = Layout(comparison=comparison)
     return Page(
         marker=("comparison", comparison.head.suite),
@@ -379,8 +350,7 @@ def page(comparison: Comparison, view: View) -> Page:
             *opening(subject, steps, view),
             Warnings([*(f"⚠️ {said}" for said in (warning(comparison),) if said), *comparison.notes]),
             *figure_table(rows),
-            *lost_table(lost),
-            *_lost_details(lost),
+            *_lost_parts(Rows(comparison.rows)),
             *lists("Violated Gates: {} 🚨", rows.violated.largest_first(), layout),
             *_picture(comparison, rows, view),
             *changed_lists(layout, view),
@@ -390,12 +360,6 @@ def page(comparison: Comparison, view: View) -> Page:
         ),
         foot=foot(view.links, full_report_command(comparison), everything),
     )
-
-
-def _lost_details(rows: Rows) -> list[Part]:
-    first = {row.case: row for row in reversed(rows)}
-    outputs = {case: row.stderr for case, row in first.items()}
-    return cause_details(lost_causes(rows), outputs, {case: row.repro for case, row in first.items()})
 
 
 def changed_lists(layout: Layout, view: View) -> list[Part]:
@@ -477,10 +441,6 @@ def _method(comparison: Comparison, view: View) -> list[Part]:
 
 
 def _commands(comparison: Comparison, *, full: bool) -> list[Part]:
-    """The command of the whole comparison, and those of the rows that somebody may have to act on, folded away.
-
-    Those of lost rows stand beside what the tools said of them.
-    """
     rows = Rows(row for row in comparison.rows if row.repro and (full or is_relevant(row)))
     wanted: dict[str, Row] = {}
     for row in rows if full else Rows(row for row in rows if row.verdict not in LOST).largest_first():

@@ -94,7 +94,6 @@ def is_changed(part: Part) -> bool:
 
 
 def _tells_most(part: Part) -> bool:
-    """Whether what differs in it is shown: it changed, or it differs and nobody knows what it takes."""
     return is_changed(part) or bool(not part.is_timed and part.differs_at)
 
 
@@ -125,7 +124,6 @@ def time_lines(explanation: Explanation, *, most: int | None = None) -> list[Tim
 
 
 def _figures_of(part: Any) -> dict[str, Any]:
-    """What every line has of a part, of its short form, or of the latency."""
     names = ("base_ns", "head_ns", "ratio", "ci_low", "ci_high", "verdict")
     return {name: getattr(part, name, 0.0) for name in names}
 
@@ -169,7 +167,6 @@ def signed(unit: Unit, value_ns: float) -> str:
 
 
 def _time_fields(unit: Unit) -> list[Field[TimeLine]]:
-    """What every table of parts has: names, both sides, the change and its ratio, the verdict."""
 
     def change(line: TimeLine) -> str | None:
         return signed(unit, line.change_ns) if line.is_timed else None
@@ -272,7 +269,6 @@ def _fields(explanation: Explanation, call: TimeLine) -> list[Field[TimeLine]]:
 
 
 def _what(explanation: Explanation, view: View) -> list[pages.Part]:
-    """Parts that changed or could not be timed, those that differ in the same way together; then others that differ."""
     named = list(zip(part_names(explanation.parts), explanation.parts, strict=True))
     alike: dict[tuple[bool, str, tuple[str, ...]], list[tuple[str, Part]]] = {}
     for name, part in named:

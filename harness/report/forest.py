@@ -251,7 +251,6 @@ def forest_of(
 
 
 def _word(verdict: Verdict, report: Report | None) -> str:
-    """What a verdict is called in a comparison, or in a run."""
     if report is None:
         return verdict
     return f"same within {share(report.floor)}" if verdict == "unchanged" else RUN_WORDS.get(verdict, verdict)
@@ -305,7 +304,7 @@ def _block_of(rows: Rows, comparison: Comparison, report: Report | None) -> Fore
         drawn = [
             (
                 tidy(places.get(place) or " @ ".join(place)),
-                tuple(_row_of(row, unit, _label_of(row, group), report) for row in group),
+                tuple(_row_of(row, unit, _label_of(row), report) for row in group),
             )
             for place, group in groups.items()
         ]
@@ -319,13 +318,10 @@ def _block_of(rows: Rows, comparison: Comparison, report: Report | None) -> Fore
     )
 
 
-def _label_of(row: Row, group: Sequence[Row]) -> str:
-    """Its variant, with its toolchain where that alone tells it from others of its group."""
-    release = row.case.removeprefix(f"{row.model}/{row.variant}@{row.device}")
-    alike = sum(other.variant == row.variant for other in group)
-    if alike == 1 and row.variant:
-        return tidy(row.variant)
-    return tidy(row.case if release == row.case else f"{row.variant}{release}")
+def _label_of(row: Row) -> str:
+    """Its variant, and its toolchain where there are several."""
+    name = row.case.removeprefix(f"{row.model}/{row.variant}@{row.device}")
+    return tidy(row.case if name == row.case or not row.variant else f"{row.variant}{name}")
 
 
 def _row_of(row: Row, unit: Unit, label: str, report: Report | None) -> ForestRow:
@@ -448,5 +444,4 @@ def _ticks(axis: RatioAxis, plot: int) -> str:
 
 
 def _fitted(text: str, cells: int) -> str:
-    """A text in exactly so many columns: cut in its middle, or followed by spaces."""
     return set_cell_size(text if cell_len(text) <= cells else middle_cut(text, cells - 1), cells)

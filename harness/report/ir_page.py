@@ -224,7 +224,6 @@ def _sizes(base: ComparedCase, head: ComparedCase) -> list[Part]:
 
 
 def _differences(compared: IrComparison) -> list[Part]:
-    """The lines that differ: of each kind of executable those of the first one, and then those outside executables."""
     alike: dict[tuple[str, ...], list[tuple[str, Difference]]] = {}
     for match, difference in compared.executables:
         if difference is not None and match.base is not None and match.head is not None:

@@ -165,8 +165,6 @@ _SENTENCE = 1_000
 _LOG, _LOG_LINES = 4_000, 60
 # Of a command line or several; longer ones are left out, since half a command is worse than none.
 _COMMAND = 4_000
-_RATIO = re.compile(r"(?<!\S)[▼▲=?] (?=\d)|\[\d\S*, \d\S*\]")
-_EXPONENT = re.compile(r"(?<=\de)-(?=\d)")
 
 
 def to_markdown(page: Page, most_bytes: int | None = None) -> str:
@@ -247,7 +245,7 @@ class _Writer:
         text = printable(code.text).rstrip()
         if self._rows is not None and code.language == "log" and len(text) > _LOG:
             text = excerpt(text, _LOG_LINES, _LOG)
-        if self._rows is not None and code.language == "sh" and size_bytes(text) > _COMMAND:
+        if not text or (self._rows is not None and code.language == "sh" and size_bytes(text) > _COMMAND):
             return ""
         block = fenced(text, code.language.strip("log"))
         return details(self._cut(code.title), block) if code.title else block
@@ -290,7 +288,6 @@ class _Writer:
         return f"{self._text(step.text, paragraph)}{f': {command}' if command else ''}"
 
     def _list(self, of: Table, first: int) -> str:
-        """The first rows, and others folded away; what is folded already is only cut."""
         below = of.rows - first
         if self._is_folded or below <= 0:
             return self._table(of)
@@ -322,7 +319,6 @@ class _Writer:
         return blocks(f"{'#' * of.level} {escape(self._cut(of.title))}" if of.title else "", body)
 
     def _below(self, of: Table, column: Column, shown: Sequence[int]) -> str:
-        """A column of sentences as a list: each of them once, behind the rows that it is about."""
         lines = []
         for sentence, rows in of.sharing(column, shown).items():
             names = ", ".join(self._cell(of.names, of.names.cells[row]) for row in rows)
@@ -331,22 +327,11 @@ class _Writer:
         return blocks(title, "\n".join(lines)) if lines else ""
 
     def _cell(self, column: Column, cell: Cell) -> str:
-        write = {"name": name, "number": _unbroken, "text": _whole_ratio}.get(column.kind, escape)
+        write = name if column.kind == "name" else escape
         return "<br>".join(write(self._cut(text)) for text in lines_of(cell))
 
     def _cut(self, text: str, most: int = _CELL) -> str:
-        """A text on one line; `...` says that it went on."""
         if self._rows is None or (len(text) <= most and most == _SENTENCE):
             return text
         line = one_line(text)
         return line if len(line) <= most else f"{line[: most - 3]}..."
-
-
-def _whole_ratio(text: str) -> str:
-    """A text whose ratio is broken before its interval at most, as in `▼ 0.279 [0.276, 0.282]`."""
-    return _RATIO.sub(lambda match: match[0].replace(" ", "\u00a0"), escape(text))
-
-
-def _unbroken(figure: str) -> str:
-    """A figure such as `2e-4` or `+12 %`, which no browser breaks at this hyphen or before its unit."""
-    return _whole_ratio(_EXPONENT.sub("\u2011", figure)).replace(" %", "\u00a0%")

@@ -62,7 +62,6 @@ def rows_of(run: Run, *, now: datetime | None = None) -> dict[str, list[Record]]
 
 
 def _told_by_hosts(run: Run, fact: Callable[[Environment], str]) -> str:
-    """A fact of the machine that measured a run; of several hosts, what each of them says, once and in order."""
     return BETWEEN_HOSTS.join(sorted({told for environment in run.machines if (told := fact(environment))}))
 
 
@@ -246,7 +245,6 @@ def _timings(case: Case, row: Row, across: Callable[[Case], Iterator[_Figure]] |
 
 
 def _counted(row: Row) -> Iterator[_Figure]:
-    """Its compilation time where one was taken, and what is counted."""
     compiled = row.build is not None and row.build.failure is None and not row.build.cached
     names = [*([COMPILE_TIME.name] if compiled else []), *(metric.name for metric in EXACT)]
     for name, count in {**{name: row.figure(name) for name in names}, **row.ir}.items():

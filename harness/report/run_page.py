@@ -5,7 +5,7 @@ What a run's variants changed is shown as a comparison within the run, in the li
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,11 +16,10 @@ from harness.records.case import VariantGroup
 from harness.records.comparison import Verdict
 from harness.report.comparison_page import (
     MOST_SHOWN,
-    Cause,
+    Fate,
     Layout,
     cause_details,
-    cause_parts,
-    causes_of,
+    cause_table,
     changed_lists,
     hosts_table,
     trust,
@@ -58,8 +57,10 @@ from harness.report.run_report import (
 from harness.report.run_report import verdict as outcome
 from harness.report.run_rows import Row, Section, Status, side_label
 from harness.report.units import Unit, unit_of
-from harness.report.verdicts import LOST, TONES, list_title
+from harness.report.verdicts import TONES, list_title
 from harness.store.files import log_path
+
+_LOST: tuple[Status, ...] = ("failed", "missing")
 
 
 def page(report: Report, view: View) -> Page:
@@ -68,7 +69,6 @@ def page(report: Report, view: View) -> Page:
 
 
 def _terminal_page(report: Report, view: View) -> Page:
-    """A table for each model on each device, what the tools said of failures, and the verdict."""
     header = report.header
     return Page(
         parts=(
@@ -78,7 +78,7 @@ def _terminal_page(report: Report, view: View) -> Page:
             *_hosts(report),
             Warnings(notes_of(report)),
             *_sections(report),
-            *_said_of_failures(report, view),
+            *cause_details(_fates(report, view, *_LOST)),
             Paragraph(legend(report), "dim"),
             Paragraph(outcome(report), "strong"),
             *map(Paragraph, _closing(report, view)),
@@ -99,7 +99,7 @@ def _github_page(report: Report, view: View) -> Page:
         comparison=report.comparison,
         titles=partial(_title, report.baseline),
     )
-    causes = _causes(row for row in report.rows() if row.status in LOST)
+    lost = _fates(report, view, *_LOST)
     results = _sections(report)
     if not full and len(report.sections) > MOST_SHOWN:
         results = [Fold(f"Of {len(report.sections)} models and devices", results)]
@@ -110,8 +110,8 @@ def _github_page(report: Report, view: View) -> Page:
         parts=(
             *opening(subject, next_steps(report, folder), view),
             Warnings(notes_of(report)),
-            *cause_parts(causes, title="Failed Cases 🚨"),
-            *_said_of_failures(report, view),
+            *cause_table(lost, title="Failed Cases 🚨"),
+            *cause_details(lost),
             *pictures_of(view, folded=False),
             *_hosts(report),
             *(part for group in header.groups for part in side_by_side(group, report, full=full)),
@@ -119,8 +119,8 @@ def _github_page(report: Report, view: View) -> Page:
             Heading("Results"),
             Paragraph(legend(report), "dim"),
             *results,
-            *_folded_cases("Expected Failures", report, "expected failure"),
-            *_folded_cases("Skipped Cases", report, "skipped"),
+            *_folded_cases("Expected Failures", _fates(report, view, "expected failure")),
+            *_folded_cases("Skipped Cases", _fates(report, view, "skipped")),
             Bullets(_closing(report, view)),
             *_commands(report),
             *(_environment(report) if full else ()),
@@ -151,7 +151,6 @@ def _hosts(report: Report) -> list[Part]:
 
 
 def _sections(report: Report) -> list[Part]:
-    """What is known of each group that was measured together, and its rows."""
     parts: list[Part] = []
     for section in report.sections:
         tones = [_tone(row) for row in section.rows]
@@ -177,7 +176,7 @@ def _how(section: Section) -> Sentence:
 
 
 def _tone(row: Row) -> Tone:
-    if row.status in LOST:
+    if row.status in _LOST:
         return "bad"
     verdict = verdict_of(row)
     if verdict is None:
@@ -188,26 +187,21 @@ def _tone(row: Row) -> Tone:
 # --- Cases without figures ---
 
 
-def _causes(rows: Iterable[Row]) -> list[Cause]:
-    """Rows without figures by what happened; what else there is to say of them stands beside their figures."""
-    return causes_of((row.case, row.model, Cause(next(iter(row.remarks), ""))) for row in rows)
-
-
-def _said_of_failures(report: Report, view: View) -> list[Part]:
-    """What a tool said of each cause, and where all is that iree-compile said of it."""
-    rows = [row for row in report.rows() if row.status in LOST]
-    outputs = {}
-    for row in rows:
-        if (failure := row.failure) is not None:
-            is_logged = failure.stage == "compile" and row.build is not None and row.build.failure and row.build.command
+def _fates(report: Report, view: View, *statuses: Status) -> list[Fate]:
+    """What happened to rows without figures, with what a tool said, and where all is that iree-compile said of it."""
+    fates = []
+    for row in report.rows():
+        if row.status in statuses:
+            failure, build = row.failure, row.build
+            is_logged = failure is not None and failure.stage == "compile" and build and build.failure and build.command
             log = f"\n\n{WHERE_ALL_IS}{view.folder(report.header.id)}/{log_path(row.case)}" if is_logged else ""
-            outputs[row.case] = f"{failure.stderr or failure.message}{log}"
-    return cause_details(_causes(rows), outputs, {row.case: row.repro for row in rows})
+            output = f"{failure.stderr or failure.message}{log}" if failure is not None else ""
+            fates.append(Fate(row.case, row.model, next(iter(row.remarks), ""), output=output, repro=row.repro))
+    return fates
 
 
-def _folded_cases(title: str, report: Report, status: Status) -> list[Part]:
-    rows = [row for row in report.rows() if row.status == status]
-    return [Fold(f"{title} ({len(rows)})", cause_parts(_causes(rows), why="Why"))] if rows else []
+def _folded_cases(title: str, fates: Sequence[Fate]) -> list[Part]:
+    return [Fold(f"{title} ({len(fates)})", cause_table(fates, why="Why"))] if fates else []
 
 
 # --- At the end ---

@@ -22,6 +22,7 @@ from harness.stats import Estimate, GroupTimes, Latency, counter_per_call, estim
 from harness.store.evidence import find_failure, is_expected, why_refused
 from harness.text import plural
 
+_OF_CASE = ("group", "model", "variant", "device", "toolchain", "peer", "compile_flags", "run_flags")
 # A pass pipeline that makes the usual mistake.
 _WRONG_ANCHOR = re.compile(rf"{PIPELINE_FLAG}=.*(?<![\w.])func\.func\(")
 
@@ -239,17 +240,10 @@ def _row(case: Case, group: _Group) -> Row:
     same_as = stand_in if status == "same" else None
     row = Row(
         case=case.name,
-        group=case.group,
-        model=case.model,
-        variant=case.variant,
-        device=case.device,
-        toolchain=case.toolchain,
+        **{name: getattr(case, name) for name in _OF_CASE},
         baseline=case is base,
         compared_with=base.name if base is not None and base is not case else None,
-        peer=case.peer,
         host=group.side.run.host_of(case),
-        compile_flags=case.compile_flags,
-        run_flags=case.run_flags,
         status=status,
         same_as=same_as.variant if same_as is not None else None,
         build=build,

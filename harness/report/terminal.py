@@ -173,7 +173,6 @@ class _Writer:
                 self._below(table, column)
 
     def _below(self, table: Table, column: Column) -> None:
-        """Each distinct sentence once, with the rows that it is about."""
         drawing = RichTable.grid(padding=(0, _GAP, 0, 0))
         drawing.add_column(overflow="fold", max_width=self._console.width // 2)
         drawing.add_column(ratio=1, overflow="fold")
@@ -187,7 +186,6 @@ class _Writer:
 
 
 def _shown(table: Table) -> range:
-    """Places of the rows that are shown: of a long list the first ones."""
     return table.shown if table.first is None else table.shown[:_MOST_LISTED]
 
 

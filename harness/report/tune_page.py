@@ -181,7 +181,6 @@ def _dispatches(found: Tuning) -> list[Part]:
 
 
 def _number(dispatch: TunedDispatch) -> str:
-    """Its name without what it does: `main_dispatch_2`."""
     return dispatch.name.removesuffix(f"_{dispatch.operation}")
 
 
