@@ -7,8 +7,8 @@ from fnmatch import fnmatchcase
 from benchmarks.explain.pairs import Pair
 from benchmarks.explain.recording import Recorded
 from harness.records.explanation import Explanation, Part
+from harness.report.comparison import CHANGED
 from harness.report.explanation_page import call_ns, is_changed
-from harness.report.verdicts import CHANGED
 
 # `main$async_dispatch_12_`, before what a dispatch does.
 _NUMBER = re.compile(r".*?_dispatch_\d+_")

@@ -20,8 +20,8 @@ from harness.progress import Silent, Terminal
 from harness.report import render
 from harness.report.command_pages import listed_page, merged_page, verified_page
 from harness.report.data import to_json
-from harness.report.names import compared
 from harness.report.rows import rows_of
+from harness.report.units import compared
 from harness.store.check import WRONG
 from harness.store.check import verify as verify_folders
 from harness.store.folders import MARKS_FOLDER, find_folder, folder_names

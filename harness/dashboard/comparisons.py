@@ -19,9 +19,8 @@ from harness.errors import ExitCode
 from harness.history.changes import Change
 from harness.history.series_page import frame_records
 from harness.records.comparison import VERDICTS, Comparison, Explained, MachineFacts, Row, SideFacts
-from harness.report.comparison import comparison_exit_code, headline
-from harness.report.names import compared
-from harness.report.verdicts import CHANGED
+from harness.report.comparison import CHANGED, comparison_exit_code, headline
+from harness.report.units import compared
 from harness.store.files import adapter
 
 if TYPE_CHECKING:

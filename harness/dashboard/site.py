@@ -33,12 +33,12 @@ from harness.plots.race import draw_race
 from harness.progress import Progress
 from harness.records.comparison import VERDICTS
 from harness.records.tuning import Tuning
+from harness.report.comparison import MARKS
 from harness.report.page import Name, Sentence, plain
 from harness.report.pages import View
 from harness.report.tune_page import beside_start
 from harness.report.tune_page import page as tuning_page
 from harness.report.units import interval_text, share, unit_rules
-from harness.report.verdicts import MARKS
 from harness.scratch import scratch_folder
 from harness.store.kinds import TUNING, tunings_in
 from harness.text import printable, terminal_line

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from harness.report.forest import Tone
-from harness.report.names import middle_cut, tidy
+from harness.report.units import middle_cut, tidy
 from harness.text import plural
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from harness.records.comparison import Comparison
 from harness.records.explanation import Explanation
 from harness.records.tuning import Tuning
 from harness.report.comparison import headline
-from harness.report.names import tidy
 from harness.report.page import Picture
 from harness.report.run_report import Report, verdict
+from harness.report.units import tidy
 from harness.store.kinds import COMPARISON, EXPLANATION, RUN, TUNING
 
 Kind = Literal["forest", "variants", "memory", "roofline", "releases", "timeline", "waterfall", "race"]

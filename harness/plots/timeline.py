@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from harness.history.changes import Change
 from harness.plots.canvas import MARGIN, POINTS_PER_PIXEL, WIDTH, Canvas, Drawing, Theme, cut, drawable, width_px
+from harness.report.comparison import figure_title
 from harness.report.units import percent, unit_of
-from harness.report.verdicts import figure_title
 from harness.text import plural
 
 if TYPE_CHECKING:

@@ -16,11 +16,11 @@ from harness.plots.canvas import (
     widest,
     width_px,
 )
+from harness.report.comparison import Change
 from harness.report.forest import Tone
 from harness.report.run_report import Report, outcome_text, run_line, verdict
 from harness.report.run_rows import Row, Section
 from harness.report.units import unit_of
-from harness.report.verdicts import Change
 from harness.stats import Latency
 
 _USUAL_PANELS = 12

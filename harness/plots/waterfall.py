@@ -18,8 +18,7 @@ from harness.report.explanation_page import (
     unit_of_call,
 )
 from harness.report.forest import Tone
-from harness.report.names import compared
-from harness.report.units import Unit, interval_text, percent
+from harness.report.units import Unit, compared, interval_text, percent
 from harness.text import plural
 
 _USUAL_PARTS = 12

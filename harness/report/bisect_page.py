@@ -10,11 +10,11 @@ from typing import Any
 from harness.errors import ExitCode
 from harness.metrics import metric_title
 from harness.records.bisection import Bisection, FoundCause, FoundStep, Trial
+from harness.report.comparison import CHANGED, TONES, marked
 from harness.report.data import Field, table_of, to_csv
 from harness.report.page import Bullets, Column, Page, Paragraph, Part, Step, Steps, Table, Warnings
 from harness.report.pages import View
 from harness.report.units import interval_text, share, unit_of
-from harness.report.verdicts import CHANGED, TONES, marked
 
 _COMMITS = "https://github.com/iree-org/iree/compare"
 _BELONGS = {"base": "the first", "head": "the last", "between": "neither", "unknown": "not known", "": ""}

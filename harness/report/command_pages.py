@@ -14,11 +14,11 @@ from harness.peers.peer import PEERS, AppliedPeer, Peer
 from harness.plugins import PLUGINS, Plugin
 from harness.plugins.options import Option, options_of
 from harness.plugins.registry import Registry
+from harness.report.comparison import capital, machine_line
 from harness.report.data import Field, records, table_of, to_json
 from harness.report.page import Bullets, Code, Heading, Page, Paragraph, Part, Tone
 from harness.report.run_report import Summary
 from harness.report.units import NOTHING, with_unit
-from harness.report.verdicts import capital, machine_line
 from harness.store.check import WRONG, Finding
 from harness.store.merging import Outcome
 from harness.store.tables import NOTHING_YET
@@ -72,23 +72,24 @@ _EXPLANATIONS: tuple[Field[_Record], ...] = (
 
 def merged_page(outcomes: Sequence[Outcome]) -> Page:
     """A row for each folder that was merged, or was not."""
-    rows = [row for row in outcomes if len(outcomes) <= _MANY or row.fate in ("refused", "left out")]
-    tones: list[Tone] = ["bad" if row.fate == "refused" else "" for row in rows]
-    counts = _counts(row.fate for row in outcomes) or "nothing to merge"
-    return _with_reasons(table_of(_MERGED, rows, "", tones=tones), rows, counts)
+    states = {row.name: row.fate for row in outcomes}
+    return _folders_page(_MERGED, outcomes, states, ("refused", "left out"), "nothing to merge")
 
 
 def verified_page(findings: Sequence[Finding]) -> Page:
     """A row for each folder."""
-    rows = [row for row in findings if len(findings) <= _MANY or row.state in WRONG]
-    tones: list[Tone] = ["bad" if row.state in WRONG else "" for row in rows]
-    counts = _counts(row.state for row in findings) or "nothing here"
-    return _with_reasons(table_of(_VERIFIED, rows, "", tones=tones), rows, counts)
+    return _folders_page(_VERIFIED, findings, {row.name: row.state for row in findings}, tuple(WRONG), "nothing here")
 
 
-def _with_reasons(table: Sequence[Part], rows: Sequence[Outcome | Finding], counts: str) -> Page:
-    reasons = [Paragraph(f"{row.name}: {row.why}") for row in rows if row.why]
-    return Page(parts=(*table, *reasons, Paragraph(capital(counts))))
+def _folders_page(
+    fields: Sequence[Field[Any]], rows: Sequence[Any], states: Mapping[str, str], wrong: Sequence[str], nothing: str
+) -> Page:
+    """Of many folders those alone that somebody has to look at, and how many there are of each state."""
+    shown = [row for row in rows if len(rows) <= _MANY or states[row.name] in wrong]
+    tones: list[Tone] = ["bad" if states[row.name] in wrong else "" for row in shown]
+    reasons = [Paragraph(f"{row.name}: {row.why}") for row in shown if row.why]
+    counts = Paragraph(capital(_counts(states.values()) or nothing))
+    return Page(parts=(*table_of(fields, shown, "", tones=tones), *reasons, counts))
 
 
 def _counts(words: Iterable[str]) -> str:
@@ -98,15 +99,16 @@ def _counts(words: Iterable[str]) -> str:
 
 def listed_page(runs: Sequence[_Record], comparisons: Sequence[_Record], explanations: Sequence[_Record] = ()) -> Page:
     """A row for each run with its tags, and one for each comparison and explanation with what it compares."""
-    if not runs and not comparisons and not explanations:
-        return Page(parts=(Paragraph(NOTHING_YET),))
+    tables = (
+        (_RUNS, runs, "run"),
+        (_COMPARISONS, comparisons, "comparison"),
+        (_EXPLANATIONS, explanations, "explanation"),
+    )
+    parts = [part for fields, rows, _ in tables for part in table_of(fields, rows, "")]
     tagged = _counts(tag for run in runs for tag in run["tags"])
-    numbers = [f"{plural(len(runs), 'run')}{f' ({tagged})' if tagged else ''}"]
-    numbers += [plural(len(comparisons), "comparison")] if comparisons else []
-    numbers += [plural(len(explanations), "explanation")] if explanations else []
-    tables = ((_RUNS, runs), (_COMPARISONS, comparisons), (_EXPLANATIONS, explanations))
-    parts = [part for fields, rows in tables for part in table_of(fields, rows, "")]
-    return Page(parts=(*parts, Paragraph(f"{', '.join(numbers)}.")))
+    numbers = ", ".join(plural(len(rows), noun) for _, rows, noun in tables if rows)
+    summary = f"{numbers}.{f' Tags: {tagged}.' if tagged else ''}"
+    return Page(parts=(*parts, Paragraph(summary if numbers else NOTHING_YET)))
 
 
 # --- A list of suites ---
@@ -143,8 +145,7 @@ _SUITES: tuple[Field[SuiteOutcome], ...] = (
     _count("expected_failures", "failed as expected", if_any=True),
     _count("works_again", "works again", if_any=True),
     Field(name="exit_status", title="exit status", value=lambda outcome: int(outcome.status)),
-    Field(title="run", kind="text", value=lambda outcome: outcome.run.as_posix() if outcome.run else "not run"),
-    Field(name="run", value=lambda outcome: outcome.run.as_posix() if outcome.run else None),
+    Field(name="run", title="run", kind="text", value=lambda outcome: outcome.run.as_posix() if outcome.run else None),
     Field(name="summary", value=lambda outcome: asdict(outcome.summary) if outcome.summary else None),
     Field(name="note", value=lambda outcome: outcome.note or None),
 )

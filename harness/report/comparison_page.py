@@ -3,7 +3,7 @@
 From top to bottom: the verdict, what to do, figures at a glance, what failed, violated gates, a picture, the largest
 changes; then, folded away, what is not decided and what did not change; how it was measured and how far to trust it;
 the commands that repeat it. The lists are those of IREE's old comments; verdict, advice and the table below them come
-as rustc-perf's do. A run is a comparison of its variants with their baseline, and has the same lists, `changed_lists`.
+as rustc-perf's do. A run has the same lists, `changed_lists`.
 """
 
 import shlex
@@ -19,17 +19,33 @@ from harness.machine.identity import describe_machine
 from harness.metrics import COMPILE_TIME, LATENCY, TIMED, metric_named
 from harness.records.comparison import Comparison, Row, Verdict
 from harness.report.comparison import (
+    CHANGED,
+    LOST,
+    TONES,
+    Busy,
+    Rows,
+    busy_line,
+    capital,
+    change_title,
+    controls,
+    controls_line,
+    figure_title,
+    figure_unit,
     full_report_command,
+    interval_title,
+    is_relevant,
+    list_title,
+    machine_line,
+    marked,
     next_steps,
     reading,
+    real_rows,
     rule_line,
     sides_line,
     verdict_line,
     warning,
 )
 from harness.report.explanation_page import folded_explanations
-from harness.report.forest import forest_of, forest_text
-from harness.report.names import side_names
 from harness.report.page import (
     Bullets,
     Code,
@@ -46,27 +62,7 @@ from harness.report.page import (
     filled,
 )
 from harness.report.pages import View, closing, commit_name, foot, opening, pictures_of, sides_table, values_table
-from harness.report.units import NOTHING, Unit, change_text, interval_text, p_text, percent
-from harness.report.verdicts import (
-    CHANGED,
-    LOST,
-    TONES,
-    Busy,
-    Rows,
-    busy_line,
-    capital,
-    change_title,
-    controls,
-    controls_line,
-    figure_title,
-    figure_unit,
-    interval_title,
-    is_relevant,
-    list_title,
-    machine_line,
-    marked,
-    real_rows,
-)
+from harness.report.units import NOTHING, Unit, change_text, interval_text, p_text, percent, side_names
 from harness.text import plural
 
 # Names that a cell has room for; more of them are listed below the table.
@@ -75,7 +71,6 @@ _MOST_IN_A_CELL = 3
 MOST_SHOWN = 3
 # On a terminal, above so many rows of a kind those that nobody has to act on are only counted.
 _MANY = 40
-_MOST_IN_FOREST = 12
 _MOST_COMMANDS = _MOST_HOSTS = 20
 
 # --- Cases without figures ---
@@ -208,10 +203,7 @@ def _change_columns(rows: Sequence[Row], layout: Layout, *, why: bool) -> list[C
 
 
 def _value(row: Row, unit: Unit) -> str:
-    """Both figures and by how much they differ: by the row's ratio, which stands beside them and decides.
-
-    A row that is open has not decided anything: its ratio may lie on the other side of 1 than its two figures do.
-    """
+    """Both figures, and by how much they differ by the row's ratio, which decides; nothing of a row that is open."""
     if row.base_value is None or row.head_value is None:
         return unit.text(row.head_value if row.base_value is None else row.base_value)
     ratio = row.ratio
@@ -301,10 +293,7 @@ def _changed(rows: Rows, word: str) -> str:
 
 
 def _mean(rows: Rows) -> str:
-    """Of all decided rows, not only those that changed: `+2.1 % [+1.9 %, +2.3 %] of 12`.
-
-    Nothing where it would mislead: most rows are not decided, or a change from 0 or to 0 would not be in it.
-    """
+    """Of all decided rows; nothing where most are not decided, or a change from 0 or to 0 would not be in it."""
     mean = geometric_mean(rows)
     if mean is None or not says_something(mean.rows, len(rows.of("inconclusive"))):
         return ""
@@ -336,7 +325,6 @@ def page(comparison: Comparison, view: View) -> Page:
     head = ("commit ", head_commit) if head_commit else (head_name,)
     by_release = not head_commit and head_name.startswith("IREE ")
     subject = (*head, " (vs. base ", base_name, f"): {sides_line(comparison, releases=not by_release)}")
-    everything = f"every row and setting, is printed{' where it was measured' if comparison.id else ''}"
     steps = next_steps(comparison)
     rows = real_rows(comparison)
     layout = Layout(comparison=comparison)
@@ -352,13 +340,13 @@ def page(comparison: Comparison, view: View) -> Page:
             *figure_table(rows),
             *_lost_parts(Rows(comparison.rows)),
             *lists("Violated Gates: {} 🚨", rows.violated.largest_first(), layout),
-            *_picture(comparison, rows, view),
+            *pictures_of(view, folded=not rows.timed.of(*CHANGED, "inconclusive")),
             *changed_lists(layout, view),
             *_method(comparison, view),
             *_commands(comparison, full=view.full),
             *closing(steps, view),
         ),
-        foot=foot(view.links, full_report_command(comparison), everything),
+        foot=foot(view.links, full_report_command(comparison)),
     )
 
 
@@ -369,6 +357,7 @@ def changed_lists(layout: Layout, view: View) -> list[Part]:
     latencies, others = rows.metric(LATENCY.name), rows.counted.of(*CHANGED)
     changes = change_parts(latencies, layout)
     has_intervals = changes and any(row.ci_low is not None for row in latencies)
+    new = rows.of("new")
     title = f"Counted figures that changed ({plural(len(others), 'row')})"
     return [
         *changes,
@@ -377,37 +366,23 @@ def changed_lists(layout: Layout, view: View) -> list[Part]:
         *change_parts(rows.metric(COMPILE_TIME.name), layout),
         Fold(title, change_parts(others, layout), open=view.full, aside=True),
         *folded_part("Inconclusive", rows.of("inconclusive").largest_first(), layout, why=True),
-        *folded_part("New", rows.new, layout, why=True),
+        *folded_part("New", new.metric(LATENCY.name) or new, layout, why=True),
         *_unchanged(rows, layout, view),
     ]
 
 
 def _unchanged(rows: Rows, layout: Layout, view: View) -> list[Part]:
     unchanged, identical = rows.of("unchanged"), rows.of("identical")
-    equal = unchanged.counted
     if view.terminal and len(unchanged.timed) > _MANY:
         parts: list[Part] = [Paragraph(f"{len(unchanged.timed):,} unchanged; --format markdown --full lists them.")]
     else:
         parts = folded_part("Unchanged", unchanged.timed, layout, why=False)
     if view.full:
-        parts += folded_part("Counted figures without a change", equal, layout, why=False)
-    elif equal:  # it is enough to know which did not change
-        figures = ", ".join(f"{figure_title(metric)} ({len(group):,})" for metric, group in equal.by_metric().items())
-        title = f"Counted figures without a change ({plural(len(equal), 'row')})"
-        parts.append(Fold(title, [Paragraph(f"{figures}.")], aside=True))
+        parts += folded_part("Counted figures without a change", unchanged.counted, layout, why=False)
     if identical:
         names = Paragraph(tuple(with_commas(row.case for row in identical)))
         parts.append(Fold(f"Identical modules ({len(identical)})", [names], aside=len(identical) > _MANY))
     return [*parts, *folded_part("A/A controls", controls(layout.comparison), layout, why=True, aside=True)]
-
-
-def _picture(comparison: Comparison, rows: Rows, view: View) -> list[Part]:
-    changed = [row for verdict in CHANGED for row in rows.timed.of(verdict).largest_first()]
-    drawn = changed[:_MOST_IN_FOREST] or rows.timed.of("inconclusive")
-    if (published := pictures_of(view, folded=not drawn)) or not drawn:
-        return published
-    forest = forest_of(comparison, keep=drawn.__contains__, top=_MOST_IN_FOREST)
-    return [Code(forest_text(forest, view.width))]
 
 
 def hosts_table(comparison: Comparison, title: str, counted: str, rows: Mapping[str, int]) -> list[Part]:
@@ -452,12 +427,7 @@ def _commands(comparison: Comparison, *, full: bool) -> list[Part]:
 
 
 def trust(comparison: Comparison, busy: Sequence[Busy] = ()) -> list[Sentence]:
-    """How busy the machines were, how often their verdicts are wrong, and what the A/A controls showed.
-
-    Args:
-        comparison: Of two sides, or a run's with itself.
-        busy: What was timed, where the rows do not say how busy the machine was.
-    """
+    """How busy the machines were (`busy`: of a run), how often they are wrong, and what the A/A controls showed."""
     latencies = Rows(comparison.rows).metric(LATENCY.name)
     timed = busy or [Busy(row.case, row.taken, row.own_time >= 0.5) for row in latencies if row.taken is not None]
     several = len({host for row in latencies for host in row.hosts}) > 1

@@ -93,14 +93,15 @@ def to_json(document: Mapping[str, Any]) -> str:
 
 
 def json_bytes(document: Mapping[str, Any]) -> bytes:
-    """A document as it stands, in UTF-8."""
+    """A document as it stands, in UTF-8; of half a surrogate pair, as a file name may have, a `?` is left."""
     from pydantic_core import PydanticSerializationError
     from pydantic_core import to_json as dump
 
     try:  # several times faster than the other
         return dump(document, indent=2, inf_nan_mode="null", fallback=plain_value) + b"\n"
-    except PydanticSerializationError:  # half a surrogate pair, as a file name may have
-        return json.dumps(plain_value(document), indent=2, allow_nan=False).encode() + b"\n"
+    except PydanticSerializationError:
+        text = json.dumps(plain_value(document), indent=2, allow_nan=False, ensure_ascii=False)
+        return text.encode(errors="replace") + b"\n"
 
 
 def document_of(found: Any) -> bytes:
@@ -114,7 +115,7 @@ def document_of(found: Any) -> bytes:
         said = [{"row": place, "stderr": row.stderr} for place, row in enumerate(found.rows) if row.stderr]
         counts = {verdict: found.summary.get(verdict, 0) for verdict in VERDICTS}
         document |= {"rows": list(map(row_record, found.rows)), "tool_output": said, "summary": counts}
-    return stored_json(document)
+    return json_bytes(document)
 
 
 def row_record(row: Row) -> dict[str, Any]:
@@ -122,15 +123,6 @@ def row_record(row: Row) -> dict[str, Any]:
     record = dict(vars(row))  # in the order of the fields, and faster than naming each
     del record["stderr"]
     return record
-
-
-def stored_json(document: Mapping[str, Any]) -> bytes:
-    """A document as a folder keeps it; of half a surrogate pair, as an argument that is no UTF-8 has, a `?` is left."""
-    content = json_bytes(document)
-    if b"\\ud" not in content:
-        return content
-    whole = json.dumps(json.loads(content), ensure_ascii=False).encode(errors="replace")
-    return json_bytes(json.loads(whole))
 
 
 def plain_value(value: Any) -> Any:

@@ -1,9 +1,4 @@
-"""Explanation -> page and CSV; and its short form under a row of a comparison.
-
-From top to bottom: the one sentence, where the time goes (a line a part, so that all of them add up to the call, if
-they do), what the compiler did differently in the parts that changed or could not be timed, the schedule; then how it
-was measured and what repeats it.
-"""
+"""Explanation -> page and CSV; and its short form under a row of a comparison."""
 
 import math
 import shlex
@@ -16,12 +11,11 @@ from harness.metrics import LATENCY
 from harness.records.comparison import Comparison, Explained, ExplainedPart, Verdict
 from harness.records.explanation import Explanation, Part
 from harness.report import page as pages
+from harness.report.comparison import CHANGED, MARKS, TONES
 from harness.report.data import Field, tabulate, to_csv
-from harness.report.names import compared
 from harness.report.page import Bullets, Code, Column, Fold, Heading, Name, Page, Paragraph, Step, Steps, Table, Tone
 from harness.report.pages import View, first_lines, sides_table, values_table
-from harness.report.units import Unit, interval_text, p_text, percent, share, unit_of
-from harness.report.verdicts import CHANGED, MARKS, TONES
+from harness.report.units import Unit, compared, interval_text, p_text, percent, share, unit_of
 from harness.stats import CONFIDENCE
 from harness.text import plural
 
@@ -290,10 +284,7 @@ def _what(explanation: Explanation, view: View) -> list[pages.Part]:
 
 
 def _group(group: Sequence[tuple[str, Part]], view: View) -> list[pages.Part]:
-    """Parts that differ in the same way: who they are, how, and the lines of the first of them.
-
-    What is most telling is the same; what else differs not quite alike in all of them is said of the first.
-    """
+    """Parts that differ in the same way: who they are, how, and the lines of the first of them."""
     names, (first, part) = [name for name, _ in group], group[0]
     common = [sentence for sentence in part.what if all(sentence in other.what for _, other in group)]
     own = [f"in {first}, {sentence}" for sentence in part.what if sentence not in common]

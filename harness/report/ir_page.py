@@ -135,18 +135,16 @@ def _operations(base: ComparedCase, head: ComparedCase, ops: Sequence[str]) -> l
         phase: [_both(before.get(name, {}).get(phase), after.get(name, {}).get(phase)) for name in names]
         for phase in phases
     }
-    others = len(_changed_ops(base, head) - set(names))
+    changed = {
+        op
+        for phase in phases
+        for op in {**base.counts[phase].total, **head.counts[phase].total}
+        if base.counts[phase].total.get(op) != head.counts[phase].total.get(op)
+    }
+    others = len(changed - set(names))
     differ = f"{plural(others, 'other operation')} differ{'s' * (others == 1)} in number; --ops '*' shows all."
     title = f"Operations: {base.label} {_ARROW} {head.label}, where they differ"
     return _counts_table(names, cells, ops, title=title, after=[differ] if others else [])
-
-
-def _changed_ops(base: ComparedCase, head: ComparedCase) -> set[str]:
-    changed: set[str] = set()
-    for phase in base.counts.keys() & head.counts.keys():
-        before, after = base.counts[phase].total, head.counts[phase].total
-        changed |= {op for op in before.keys() | after.keys() if before.get(op) != after.get(op)}
-    return changed
 
 
 def _both(base: float | None, head: float | None) -> str:
@@ -159,10 +157,13 @@ def _executables(compared: IrComparison) -> list[Part]:
     same = [_name(match) for match, difference in compared.executables if match.by and difference is None]
     rows = [row for row in compared.executables if not row[0].by or row[1] is not None]
     after = [f"The same on both sides: {_listed(same)}."] if same else []
+
+    def matched_by(row: tuple[Match, Difference | None]) -> str:
+        return row[0].by or f"only {(compared.head if row[0].base is None else compared.base).label}"
+
     fields: list[Field[tuple[Match, Difference | None]]] = [
         Field(title="executable", kind="name", value=lambda row: _name(row[0])),
-        Field(title="other name", kind="name", value=lambda row: _other_name(row[0]), rank=4),
-        Field(title="matched by", kind="text", value=lambda row: row[0].by or _only(row[0], compared), rank=3),
+        Field(title="matched by", kind="text", value=matched_by, rank=3),
         Field(title="dispatches", value=lambda row: _of_both(row[0], "dispatches"), rank=2),
         Field(title="differs first at", kind="text", value=lambda row: row[1].phase if row[1] else NOTHING),
         Field(title="lines", value=lambda row: "-{} +{}".format(*row[1].changes) if row[1] else NOTHING, rank=1),
@@ -177,17 +178,9 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _name(match: Match) -> str:
-    executable = match.base or match.head
-    assert executable is not None  # noqa: S101 (a match has a side)
-    return executable.name
-
-
-def _other_name(match: Match) -> str:
-    return match.head.name if match.head is not None and match.head.name != _name(match) else ""
-
-
-def _only(match: Match, compared: IrComparison) -> str:
-    return f"only {(compared.head if match.base is None else compared.base).label}"
+    """Of base's executable; and of head's, where that has another name."""
+    names = [side.name for side in (match.base, match.head) if side is not None]
+    return f" {_ARROW} ".join(dict.fromkeys(names))
 
 
 def _of_both(match: Match, name: str) -> str:
@@ -235,11 +228,11 @@ def _differences(compared: IrComparison) -> list[Part]:
     for (name, difference), *others in groups[:_MOST_KINDS]:
         parts.append(_code(f"{name} at {difference.phase}", difference))
         if others:
-            names = _listed([other for other, _ in others])
-            parts.append(Paragraph(f"So do {names}; --format json has their lines.", "dim"))
-    if len(groups) > _MOST_KINDS:
-        left = plural(len(groups) - _MOST_KINDS, "more kind")
-        parts.append(Paragraph(f"{left} of executables differ; --format json has all.", "dim"))
+            parts.append(Paragraph(f"So do {_listed([other for other, _ in others])}.", "dim"))
+    if left := groups[_MOST_KINDS:]:
+        parts.append(
+            Paragraph(f"{plural(len(left), 'more kind')} of executables differ; --format json has all.", "dim")
+        )
     if compared.program is not None:
         parts.append(_code(f"Outside executables at {compared.program.phase}", compared.program))
     return parts

@@ -160,7 +160,7 @@ COMMENT = 65_000
 _ROWS = (300, 100, 30, 10, 3, 1)
 # Characters, in such a page, of a name, a reason or a note: nobody reads on, and a thousand of them would not fit.
 _CELL = 300
-# Of a paragraph; of one that takes thrice as many bytes in Markdown, as many as of a cell.
+# Of a paragraph.
 _SENTENCE = 1_000
 _LOG, _LOG_LINES = 4_000, 60
 # Of a command line or several; longer ones are left out, since half a command is worse than none.
@@ -276,8 +276,6 @@ class _Writer:
     def _text(self, text: str, write: Callable[[str], str]) -> str:
         """Plain text, with the space that it begins or ends with: it may stand between other pieces."""
         written = write(self._cut(text, _SENTENCE))
-        if self._rows is not None and size_bytes(written) > 3 * _SENTENCE:
-            written = write(self._cut(text))
         before, after = text[:1].isspace(), text[-1:].isspace() and text.strip()
         return f"{' ' if before else ''}{written}{' ' if after else ''}"
 

@@ -1,11 +1,6 @@
-"""The page model: what a report says, as values. A backend for each format lays it out.
-
-A page is a verdict, parts and notes; a column knows what it holds. Whoever has something to show builds a page from
-plain texts and calls a backend, which escapes, cuts, folds and colours: `to_terminal(page, width=100)`;
-`to_markdown(page)`, whole; `to_markdown(page, COMMENT)`, with lists cut until it fits into a comment.
+"""The page model: what a report says, as values: a verdict, parts and notes. A backend for each format lays it out.
 
 Texts in a page are plain and may come from anywhere: no caller puts them on one line, escapes them or makes them safe.
-Figures are texts too, see harness.report.units; harness.report.data makes columns, JSON and CSV from one declaration.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ from typing import Any
 from harness.records.comparison import SideFacts
 from harness.report.data import plain_value
 from harness.report.markdown import web_address
-from harness.report.names import given_as
 from harness.report.page import Column, Fold, Inline, Link, Name, Paragraph, Part, Picture, Sentence, Step, Steps, Table
+from harness.report.units import given_as
 from harness.text import plural
 
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
@@ -37,7 +37,6 @@ class View:
     terminal: bool = False  # Whether on a terminal, and not as Markdown
     full: bool = False  # Whether with every row of every list, all settings and all commands
     results: str = ""  # The folder that holds it, as whoever reads of it names it; "": not known
-    width: int = 96  # Columns that a drawing may take
     pictures: Sequence[Picture] = ()  # Published elsewhere, the most important one first
     links: Links = field(default_factory=Links)
 
@@ -64,11 +63,13 @@ def _advice(steps: Sequence[Step]) -> list[Part]:
     return [Steps(steps) if steps else Paragraph("No action needed.")]
 
 
-def foot(links: Links, command: str, everything: str) -> list[Part]:
-    """Where the rest is: what the full report has, and where the command that prints it runs."""
+def foot(links: Links, command: str) -> list[Part]:
+    """Where the rest is."""
     parts: list[Part] = []
     if command and len(command) <= _LONGEST_COMMAND and not web_address(links.artifact_url):
-        parts.append(Paragraph((f"The full report, with {everything} by ", Name(command))))
+        parts.append(
+            Paragraph(("The full report, with every row, is printed where it was measured by ", Name(command)))
+        )
     titles = (
         ("Full report", links.artifact_url),
         ("Workflow run", links.run_url),

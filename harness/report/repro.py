@@ -34,13 +34,7 @@ def repro_lines(
     *,
     several_toolchains: bool = False,
 ) -> tuple[str, ...]:
-    """The lines for one case, as far as it went; none for a case that never reached the compiler.
-
-    A peer's case is run by the harness again, beside its baseline. Of several toolchains, each case's lines say which
-    one they are for.
-
-    A module is run by iree-benchmark-module where that was run, else by the iree-run-module that checked its outputs.
-    """
+    """The lines for one case, as far as it went; a peer's case is run by the harness again, beside its baseline."""
     if case.peer is not None:
         return (shlex.join(["harness", "run", suite, "--filter", case.name]),)
     if build is None or not build.command:
@@ -70,14 +64,7 @@ def repro_lines(
 
 
 def _translated(argument: str, folder: str, module: str, files: Sequence[str]) -> str:
-    """An argument of a recorded command, with the file in it named as it lies after `harness export`.
-
-    Args:
-        argument: As it was given to the tool, in the folder where it ran.
-        folder: That `harness export` makes.
-        module: The name of the compiled module there.
-        files: Those that plugins gave to the tools.
-    """
+    """An argument of a recorded command, with the file in it named as it lies after `harness export`."""
     for path in files:
         argument = argument.replace(f"=./{path}", f"={path}").replace(f"={path}", f"={folder}/{path}")
     match = _FILE_ARGUMENT.fullmatch(argument)

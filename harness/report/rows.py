@@ -42,14 +42,7 @@ Record = dict[str, Any]
 
 
 def rows_of(run: Run, *, now: datetime | None = None) -> dict[str, list[Record]]:
-    """Everything that a results folder's tables have of a run, by table.
-
-    A case that was not measured on its own, since its module is another's, has that one's figures: its series goes on,
-    and `module_sha256` tells. A compile that was found in the cache gives no compile time, since nothing was timed.
-    `latency-vs-baseline` is the ratio to the suite's baseline variant under the same toolchain, and
-    `latency-vs-reference` that to the same case under the first of several toolchains; both are taken between turns of
-    the same rounds.
-    """
+    """All that a results folder's tables have of a run, by table; a case with another's module has its figures."""
     started = utc_text(run.header.started)
     report = build_report(run)
     facts = _facts_of_cases(run)

@@ -13,15 +13,10 @@ from harness.report.units import PLAIN, interval_text, three_digits
 
 # Logarithms differ in their last bits between CPUs; nine digits are the same everywhere, and far below any noise.
 _DIGITS = 9
-# Of a quiet core other processes take some per mille.
-_TAKEN = 0.05
 
 
 def _field(name: str, path: str = "", **table: Any) -> Field[Row]:
-    """A field of a row by its name, or by a path to what may be None on the way; what is no number is none.
-
-    What logarithms went into is rounded.
-    """
+    """A field of a row by a path to what may be None on the way; what logarithms went into is rounded."""
     steps = (path or name).split(".")
     derived = steps[0] in ("estimate", "peer_estimate", "attained", "counted")
 
@@ -103,8 +98,6 @@ FIELDS: tuple[Field[Row], ...] = (
     _field("failure_message", "failure.message"),
 )
 
-_OWN_TIME: tuple[Field[Row], ...] = (_field("own_ns", title="own time", unit="ns"),)
-
 _STORAGE: tuple[Field[Row], ...] = (
     _field("", "counted.storage.encoded_bytes", title="encoded", unit="bytes"),
     _field("", "counted.storage.overhead", title="padding", unit="share"),
@@ -113,17 +106,10 @@ _STORAGE: tuple[Field[Row], ...] = (
 
 
 def main_columns(section: Section) -> list[Column]:
-    """Variant, toolchain where there are several, latency, ratio and what is columns of the module.
-
-    Remarks are not among them.
-    """
+    """The columns of a section's table, without remarks."""
     columns = {column.title: column for column in tabulate(FIELDS, section.rows)}
     names = [columns.pop("variant"), columns.pop("toolchain")]
     latency = [columns.pop("latency")] if "latency" in columns else []
-    # Own time too, where latencies have so much of other processes in them that ratios, without it, seem to contradict
-    taken = [1 - row.own_ns / row.latency_ns for row in section.rows if row.own_ns is not None and row.latency_ns]
-    if max(taken, default=0.0) > _TAKEN:
-        latency += tabulate(_OWN_TIME, section.rows)
     ratios = [Column(f"vs {section.baseline}", list(map(outcome_text, section.rows)))]
     if section.best_peer:
         cells = [_peer_text(row, section.best_peer) for row in section.rows]
@@ -231,10 +217,7 @@ def _nested(row: Row) -> dict[str, Any]:
 
 
 def run_csv(report: Report) -> str:
-    """All rows with all figures, unrounded, in base units; an empty cell where there is none.
-
-    The commands that repeat a row are left to the other formats, since they take several lines.
-    """
+    """All rows with all figures, unrounded, in base units; without the commands that repeat them, of several lines."""
     rows = tuple(report.rows())
     ops = tuple(dict.fromkeys(key for row in rows for key in row.ir))
     return to_csv(

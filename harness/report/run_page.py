@@ -5,7 +5,7 @@ What a run's variants changed is shown as a comparison within the run, in the li
 
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -14,6 +14,7 @@ from harness.errors import ExitCode
 from harness.metrics import LATENCY
 from harness.records.case import VariantGroup
 from harness.records.comparison import Verdict
+from harness.report.comparison import TONES, list_title
 from harness.report.comparison_page import (
     MOST_SHOWN,
     Fate,
@@ -57,7 +58,6 @@ from harness.report.run_report import (
 from harness.report.run_report import verdict as outcome
 from harness.report.run_rows import Row, Section, Status, side_label
 from harness.report.units import Unit, unit_of
-from harness.report.verdicts import TONES, list_title
 from harness.store.files import log_path
 
 _LOST: tuple[Status, ...] = ("failed", "missing")
@@ -81,7 +81,7 @@ def _terminal_page(report: Report, view: View) -> Page:
             *cause_details(_fates(report, view, *_LOST)),
             Paragraph(legend(report), "dim"),
             Paragraph(outcome(report), "strong"),
-            *map(Paragraph, _closing(report, view)),
+            *map(Paragraph, _closing(report)),
             Steps(next_steps(report, view.folder(report.header.id))),
         )
     )
@@ -93,12 +93,8 @@ def _github_page(report: Report, view: View) -> Page:
     of_commit = ("commit ", commit, ", ") if commit else ()
     made = f", {header.started}, with no base to compare with: {run_line(report)}"
     subject = (*of_commit, "run ", Name(header.id), " of ", Name(header.suite), made)
-    everything = "every case and the environment, is printed where it was measured"
     attention = "" if report.summary.exit_code is ExitCode.OK else "🚨 Needs attention: "
-    layout = Layout(
-        comparison=report.comparison,
-        titles=partial(_title, report.baseline),
-    )
+    layout = Layout(comparison=report.comparison, titles=partial(_title, report.baseline))
     lost = _fates(report, view, *_LOST)
     results = _sections(report)
     if not full and len(report.sections) > MOST_SHOWN:
@@ -119,13 +115,11 @@ def _github_page(report: Report, view: View) -> Page:
             Heading("Results"),
             Paragraph(legend(report), "dim"),
             *results,
-            *_folded_cases("Expected Failures", _fates(report, view, "expected failure")),
-            *_folded_cases("Skipped Cases", _fates(report, view, "skipped")),
-            Bullets(_closing(report, view)),
+            Bullets(_closing(report)),
             *_commands(report),
             *(_environment(report) if full else ()),
         ),
-        foot=foot(view.links, f"harness report {shlex.quote(folder)} --format markdown --full", everything),
+        foot=foot(view.links, f"harness report {shlex.quote(folder)} --format markdown --full"),
     )
 
 
@@ -136,8 +130,8 @@ def _title(baseline: str, metric: str, verdict: Verdict) -> str:
     return f"{list_title(metric)}: {'more' if verdict == 'regressed' else 'less'} than {baseline}"
 
 
-def _closing(report: Report, view: View) -> list[Sentence]:
-    own = (first_look(report, view.folder(report.header.id)), correctness(report), reference_sentence(report))
+def _closing(report: Report) -> list[Sentence]:
+    own = (first_look(report), correctness(report), reference_sentence(report))
     return [*(line for line in own if line), *trust(report.comparison, report.busy)]
 
 
@@ -198,10 +192,6 @@ def _fates(report: Report, view: View, *statuses: Status) -> list[Fate]:
             output = f"{failure.stderr or failure.message}{log}" if failure is not None else ""
             fates.append(Fate(row.case, row.model, next(iter(row.remarks), ""), output=output, repro=row.repro))
     return fates
-
-
-def _folded_cases(title: str, fates: Sequence[Fate]) -> list[Part]:
-    return [Fold(f"{title} ({len(fates)})", cause_table(fates, why="Why"))] if fates else []
 
 
 # --- At the end ---

@@ -17,10 +17,10 @@ from harness.records.case import Case
 from harness.records.comparison import Comparison, Verdict
 from harness.records.comparison import Row as ComparedRow
 from harness.records.run import Header, Run
-from harness.report.page import Name, Sentence, Step
+from harness.report.comparison import BUSY, BUSY_THREADS, MARKS, RUN_WORDS, Busy, busy_line, capital
+from harness.report.page import Step
 from harness.report.run_rows import Row, Section, section_of, was_compared
 from harness.report.units import interval_text, percent, ratio_text, share
-from harness.report.verdicts import BUSY, BUSY_THREADS, MARKS, RUN_WORDS, Busy, busy_line, capital
 from harness.stats import CONFIDENCE
 from harness.stats.rule import Rule
 from harness.text import plural
@@ -213,20 +213,14 @@ def notes_of(report: Report) -> list[str]:
     if not run.finished:
         notes.append("This run is not finished; its figures may still change.")
     if shard := run.header.settings.get("shard"):
-        notes.append(
-            f"This is shard {shard} of its suite; the other shards are runs of their own, and `harness results merge`"
-            " joins them all."
-        )
+        notes.append(f"This is shard {shard} of its suite; `harness results merge` joins all of them.")
     notes += [
         f"{placed.group} was begun again on {placed.host}: {placed.why.rstrip('.')}."
         for placed in {placed.group: placed for placed in run.placed}.values()
         if placed.why
     ]
     if any(len(section.rounds) == 1 for section in sections):
-        notes.append(
-            "Groups measured in one generation have ratios without intervals: one set of processes cannot show how "
-            "much the next would differ."
-        )
+        notes.append("Groups measured in one generation have ratios without intervals.")
     if any(group.taken >= (BUSY if group.own else BUSY_THREADS) for group in report.busy):
         notes.append(capital(busy_line(report.busy)))
     turns, stopped = Counter[str](), Counter[str]()
@@ -299,30 +293,19 @@ def verdict(report: Report) -> str:
         parts = ["nothing was measured", *lost, *quiet]
     else:
         parts = [*lost, *(found or [f"{summary.measured} measured, with nothing to compare"]), *quiet]
-    first = " (a first look)" if summary.measured and _is_first_look(report) else ""
+    first = " (a first look)" if summary.measured and first_look(report) else ""
     return f"{plural(summary.planned, 'case')}: {', '.join(parts)}{first}."
 
 
-def _generations_of_ratios(report: Report) -> list[int]:
+def first_look(report: Report) -> str:
+    """That ratios rest on fewer generations than the judge asks for before it looks at all; "" where none do."""
     with_ratios = [section for section in report.sections if any(row.estimate is not None for row in section.rows)]
-    return [len(section.rounds) for section in with_ratios if section.rounds]
-
-
-def _is_first_look(report: Report) -> bool:
-    """Whether ratios rest on fewer generations than the judge asks for before it looks at all."""
-    return any(number < Rule().first_look for number in _generations_of_ratios(report))
-
-
-def first_look(report: Report, folder: str) -> Sentence:
-    """What makes a run a first look, and what decides its rows; "" where it is none."""
-    if not _is_first_look(report):
+    generations = [len(section.rounds) for section in with_ratios if section.rounds]
+    first = Rule().first_look
+    if not generations or min(generations) >= first:
         return ""
-    fewest = min(_generations_of_ratios(report))
-    return (
-        f"A first look: {plural(fewest, 'generation')}, where a verdict takes {Rule().first_look} and a confirmation "
-        "in fresh processes. To measure until each row is decided: ",
-        Name(f"harness compare --within {shlex.quote(folder)}{_on_its_fleet(report)}"),
-    )
+    fewest = plural(min(generations), "generation")
+    return f"A first look: {fewest}, where a verdict takes {first} and a confirmation in fresh processes."
 
 
 def correctness(report: Report) -> str:
@@ -354,10 +337,7 @@ def correctness(report: Report) -> str:
 
 
 def reference_sentence(report: Report) -> str:
-    """That iree-benchmark-module says other times than we do, in how many rows and by how much; "" where it does not.
-
-    Only differences count that are larger than the noise between processes.
-    """
+    """That iree-benchmark-module says other times than we do, by more than the noise between processes."""
     asked, off = 0, []
     for row in report.rows():
         if row.status == "measured" and row.latency is not None and row.reference_ns is not None:
@@ -377,30 +357,16 @@ def reference_sentence(report: Report) -> str:
 
 def next_steps(report: Report, folder: str) -> list[Step]:
     """What to do about what the report of a run in that folder says."""
-    summary, header = report.summary, report.header
-    fleet, again = _on_its_fleet(report), f"harness run {shlex.quote(header.suite)}"
-    if any(word.startswith("--toolchain") for word in header.command):
-        versions = dict.fromkeys(version for section in report.sections for version in section.toolchains)
-        again += "".join(f" --toolchain {shlex.quote(version)}" for version in versions)
-    most = max((len(section.rounds) for section in report.sections), default=0)
-    longer = f"--generations {max(5, 2 * most)} --budget {2 * float(header.settings.get('budget_s', 60)):g}"
+    summary, fleet = report.summary, report.header.settings.get("fleet")
+    at = f" {shlex.quote(folder)}{f' --fleet {shlex.quote(str(fleet))}' if fleet else ''}"
     table = (
-        (not report.run.finished, "go on with this run", f"harness run --resume {shlex.quote(folder)}{fleet}"),
-        (
-            summary.failed,
-            "what the tools said of failures is here, and all that iree-compile said in the run's logs",
-            "",
-        ),
+        (not report.run.finished, "go on with this run", f"harness run --resume{at}"),
+        (summary.failed, "see here what the tools said of failures, and in the run's logs all that they said", ""),
         (summary.missing, "what is missing left no record at all: run it again, and report it as a defect", ""),
-        (summary.works_again, f"take expectations that no longer hold out of {header.suite}", ""),
-        (summary.unclear, "unclear ratios take more generations", f"{again} {longer}{fleet}"),
+        (summary.works_again, f"take expectations that no longer hold out of {report.header.suite}", ""),
+        (summary.unclear or first_look(report), "measure until each row is decided", f"harness compare --within{at}"),
     )
     return [Step(text, command) for holds, text, command in table if holds]
-
-
-def _on_its_fleet(report: Report) -> str:
-    fleet = report.header.settings.get("fleet")
-    return f" --fleet {shlex.quote(str(fleet))}" if fleet else ""
 
 
 def run_line(report: Report, *, releases: bool = True) -> str:

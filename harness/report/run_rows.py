@@ -16,8 +16,8 @@ from harness.metrics import BUILD_FACTS, COMPILE_TIME, METRICS, REFERENCE_FACTS
 from harness.plugins.chain import PIPELINE_FLAG
 from harness.records.case import Case
 from harness.records.run import Build, Check, Failure, IrCounts, Peak, Reference, Work
+from harness.report.comparison import RUN_WORDS, Change
 from harness.report.repro import repro_lines
-from harness.report.verdicts import RUN_WORDS, Change
 from harness.stats import Estimate, GroupTimes, Latency, counter_per_call, estimate_ratio, summarise_latency
 from harness.store.evidence import find_failure, is_expected, why_refused
 from harness.text import plural

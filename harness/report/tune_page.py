@@ -11,21 +11,15 @@ from typing import Any
 
 from harness.records.bisection import Trial
 from harness.records.tuning import Standing, Tried, TunedDispatch, Tuning
+from harness.report.comparison import CHANGED, TONES, marked
 from harness.report.data import Field, table_of, to_csv
 from harness.report.page import Bullets, Code, Fold, Heading, Name, Page, Paragraph, Part, Sentence, Step, Steps, Tone
 from harness.report.pages import View
 from harness.report.units import interval_text, p_text, share
-from harness.report.verdicts import CHANGED, TONES, marked
 from harness.store.work_directory import SPEC_FILE, VARIANT_FILE
 from harness.text import plural
 
 _TONES: dict[Standing, Tone] = {"best": "good", "failed": "bad", "wrong": "bad", "inert": "dim", "untried": "dim"}
-_STAGES = {
-    "compile": "compiling and checking outputs",
-    "race": "racing flags and plugins",
-    "dispatches": "compiling and racing dispatches",
-    "confirm": "confirming",
-}
 # On a terminal.
 _MOST_RANKED = 8
 # What the plugin is called that gives the compiler a spec, which has a file of its own here.
@@ -186,9 +180,8 @@ def _number(dispatch: TunedDispatch) -> str:
 
 def _budget(found: Tuning) -> list[Part]:
     stages = sorted(found.stages.items(), key=lambda stage: -stage[1])
-    words = ", ".join(f"{seconds:.0f} s {_STAGES.get(name, name)}" for name, seconds in stages if seconds)
-    by_stage = f": {words}" if words else ""
-    lines = [f"{found.spent_s:.0f} s were spent of a budget of {found.budget_s:.0f} s{by_stage}."]
+    words = ", ".join(f"{seconds:.0f} s for {name}" for name, seconds in stages if seconds)
+    lines = [f"{found.spent_s:.0f} s were spent of a budget of {found.budget_s:.0f} s: {words or 'nothing was tried'}."]
     if found.candidates_a_minute:
         lines.append(f"{found.candidates_a_minute:.0f} configurations of dispatches a minute were compiled and raced.")
     return [Heading("Where the budget went"), Bullets(lines)]

@@ -1,10 +1,15 @@
-"""Numbers -> text, with one unit and number of decimals for a whole column, so that its figures compare at sight."""
+"""Figures as text, with one unit and number of decimals for a whole column; and names: what the sides are called."""
 
 import math
+import re
 import statistics
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
+
+from harness.records.comparison import SideFacts
+from harness.text import one_line, plural
 
 NOTHING = "-"
 
@@ -133,10 +138,7 @@ def ratio_text(value: float) -> str:
 
 
 def _choose(values: Iterable[float | None], scale: Sequence[tuple[str, float]], *, digits: int) -> Unit:
-    """The unit in which the column's median is at least 1; its decimals show `digits` digits of the smallest value.
-
-    A value far below the median shows fewer: the decimals are never more than a value near 1 would need.
-    """
+    """The unit in which the median is at least 1; its decimals show so many digits of the smallest value, if near 1."""
     above_zero = [value for value in values if value is not None and value > 0]
     if not above_zero:
         return Unit(name=scale[0][0], size=scale[0][1], decimals=0)
@@ -146,3 +148,74 @@ def _choose(values: Iterable[float | None], scale: Sequence[tuple[str, float]], 
         return Unit(name=name, size=size, decimals=0)
     before_point = math.floor(math.log10(min(above_zero)) - math.log10(size)) + 1
     return Unit(name=name, size=size, decimals=min(max(digits - before_point, 0), digits - 1))
+
+
+# --- Names ---
+
+ELLIPSIS = "…"
+# No reader takes in more of a name; what follows costs time to measure and cannot be shown.
+_LONGEST = 400
+# Invisible, or changing what is around them: formats and directions, surrogates, private use, unassigned, and marks
+# that would be stacked over the character before.
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Mn", "Me", "Zl", "Zp"})
+_REVISION = re.compile(r" \([0-9a-f]+\)$")
+_RELEASE_PREFIX = "iree=="
+_MOST_VARIANTS = 3
+_COMMIT_DIGITS = 10
+
+
+def compared(base: SideFacts, head: SideFacts) -> str:
+    """What is compared, in a few words: `IREE 3.13.0 against IREE 3.12.0`; see `side_names`."""
+    base_name, head_name = side_names(base, head)
+    return f"{head_name} against {base_name}"
+
+
+def side_names(base: SideFacts, head: SideFacts) -> tuple[str, str]:
+    """What tells base and head apart: variants, within one run; else commits, releases, or the runs' folders."""
+    if head.variants:
+        return _variants(base.variants) or "the baseline", _variants(head.variants)
+    both_commits = bool(base.commit and head.commit)
+    if not both_commits and base.toolchains and head.toolchains and base.toolchains != head.toolchains:
+        short = [tuple(_REVISION.sub("", toolchain) for toolchain in side.toolchains) for side in (base, head)]
+        shown = short if short[0] != short[1] else [base.toolchains, head.toolchains]
+        return f"IREE {' and '.join(shown[0])}", f"IREE {' and '.join(shown[1])}"
+    names = _given_name(base), _given_name(head)
+    return names if names[0] != names[1] else (base.label, head.label)
+
+
+def given_as(side: SideFacts, *, whole: bool = False) -> str:
+    """What the user called a side; of a commit with the first line of its message, and, as a whole, with its digits."""
+    if not side.commit:
+        return side.label
+    digits = f", commit {side.commit}" if whole and side.label != side.commit else ""
+    return f"{side.label}{digits} ({side.subject})" if side.subject else f"{side.label}{digits}"
+
+
+def _variants(names: tuple[str, ...]) -> str:
+    return plural(len(names), "variant") if len(names) > _MOST_VARIANTS else " and ".join(names)
+
+
+def _given_name(side: SideFacts) -> str:
+    if side.commit:
+        return f"commit {side.commit[:_COMMIT_DIGITS]}"
+    if side.label.startswith(_RELEASE_PREFIX):
+        return f"IREE {side.label.removeprefix(_RELEASE_PREFIX)}"
+    return re.split(r"[/\\]", side.label.rstrip("/\\"))[-1] or side.run
+
+
+def tidy(text: str) -> str:
+    """A name on one line, without characters that are not seen or that move others; at most 400 characters."""
+    line = unicodedata.normalize("NFC", one_line(text[: 4 * _LONGEST]))
+    seen = " ".join("".join(char for char in line if unicodedata.category(char) not in _UNSEEN).split())
+    if len(seen) <= _LONGEST and len(text) <= 4 * _LONGEST:
+        return seen
+    return f"{seen[: _LONGEST - 1]}{ELLIPSIS}"
+
+
+def middle_cut(text: str, keep: int) -> str:
+    """The first and last characters of a text around an ellipsis: `resid…lock`; names differ at both ends."""
+    if keep >= len(text):
+        return text
+    tail = max(keep, 0) * 2 // 5
+    head = max(keep, 0) - tail
+    return f"{text[:head].rstrip()}{ELLIPSIS}{text[len(text) - tail :].lstrip() if tail else ''}"

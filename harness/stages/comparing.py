@@ -16,9 +16,9 @@ from harness.errors import HarnessError, Interrupted, RunError
 from harness.metrics import LATENCY
 from harness.records.comparison import Comparison, Explained, Row
 from harness.report import render
+from harness.report.comparison import real_rows
 from harness.report.data import document_of
 from harness.report.explanation_page import short_form
-from harness.report.verdicts import real_rows
 from harness.stages.explaining import AskedPair, explain_pair, keep
 from harness.stages.options import compile_limits
 from harness.stages.session import SidesSession, going_on, policy_of, words_of

@@ -28,7 +28,7 @@ from harness.records.explanation import Explanation, Method, Part
 from harness.report import render
 from harness.report.data import document_of
 from harness.report.explanation_page import is_changed
-from harness.report.names import side_names
+from harness.report.units import side_names
 from harness.stages.ir import Compiled, at_readable_phases, cases_in, compiled_in_run, the_case
 from harness.stages.options import ExplainOptions
 from harness.stages.session import SidesSession, words_of

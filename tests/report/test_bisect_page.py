@@ -26,7 +26,6 @@ SLOWER = Trial(
     belongs="head",
 )
 EQUAL = replace(SLOWER, verdict="unchanged", ratio=1.0, ci_low=0.999, ci_high=1.001)
-SAME = replace(EQUAL, verdict="identical", reason="the module has the same bytes", generations=0)
 FAILED = Trial(base="3.6.0", head="3.6.1", floor=0.18, verdict="failed", reason="it fails at compile: no")
 PLACED = replace(SLOWER, head="3.6.5", verdict="inconclusive", ci_low=None, ci_high=None, placed=True)
 STEP = FoundStep(before="3.6.0", after="3.7.0", size=SLOWER)
@@ -78,11 +77,6 @@ COPIES = replace(NONE, metric="copies", unit="count", floor=0.0)
             replace(NONE, trials=(EQUAL,)),
             "No change of the latency of net/stock@cpu by more than 1 %: 3.7.0 has 1.000 [0.999, 1.001] times that of "
             "3.6.0.",
-        ),
-        (
-            replace(NONE, trials=(SAME,)),
-            "No change of the latency of net/stock@cpu by more than 1 %: 3.7.0 beside 3.6.0: the module has the same "
-            "bytes.",
         ),
         (
             replace(NONE, open=(OpenStretch(first="3.6.0", last="3.7.0", reason="it is too noisy"),)),

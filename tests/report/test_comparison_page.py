@@ -30,16 +30,11 @@ def test_a_terminal_lists_what_matters_and_counts_the_rest() -> None:
 
 def test_recorded_numbers_come_with_a_warning() -> None:
     base = make_side("results/old", "3.12.0", machine="another")
-    comparison = make_comparison([make_timed("m/v@d", 1.0, 1.1, "regressed")], mode="recorded", base=base)
-    for text in (render_comment(comparison), render(comparison, "terminal", width=900)):
-        assert "These are recorded numbers, taken at different times and on different machines" in text
+    text = render_comment(make_comparison([make_timed("m/v@d", 1.0, 1.1, "regressed")], mode="recorded", base=base))
+    assert "These are recorded numbers, taken at different times and on different machines" in text
 
 
 def test_rows_of_hosts_say_how_many_or_whose_they_are_and_each_host_how_often_it_is_wrong() -> None:
-    spread = [make_timed(f"m/{len(on)}@d", 1.0, 1.03, "regressed", hosts=on) for on in (("a", "b"), ("a", "b", "c"))]
-    text = render(make_comparison(spread), "terminal", width=900)
-    assert re.search(r" a, b *\n.* a, b, c *\n", text)
-    assert ",a b," in render(make_comparison(spread), "csv")
     rows = [make_timed(f"m/{name}@d", 1.0, 1.03, "regressed", hosts=(name,)) for name in ("ash", "oak")]
     checked = HostRecord(name="ash", environment={"selfcheck": asdict(SELFCHECK)})
     hosts = (checked, HostRecord(name="oak", environment={}))
@@ -47,7 +42,6 @@ def test_rows_of_hosts_say_how_many_or_whose_they_are_and_each_host_how_often_it
     assert re.search(r"m/ash@d.* ash\n", render(comparison, "terminal", width=900))
     full = render(comparison, "markdown", full=True)
     assert "On ash: " in full and "| ash | a machine of which nothing is known | 1 |" in full
-    assert "The hosts' A/A rate is not known" in render(replace(comparison, hosts=hosts[1:]), "markdown", full=True)
     flagged = replace(comparison, rows=(*rows, replace(rows[0], control=True)))
     assert "find out there, how often each host is wrong: `harness selfcheck" in render_comment(flagged)
 
@@ -68,17 +62,15 @@ def test_verdict_and_advice(rows: list[Row], verdict: str, advice: str) -> None:
     assert advice in Page(text).unfolded
 
 
-@pytest.mark.parametrize("verdict", ["improved", "unchanged"])
-def test_a_program_that_computes_something_else_is_said_first_and_in_its_row(verdict: Verdict) -> None:
+def test_a_program_that_computes_something_else_is_said_first_and_in_its_row() -> None:
     remark = f"{AND_OTHER_OUTPUTS}output 0 differs in 4 of 4 values, worst at [1]: 3 where 2 is base's"
-    row = make_timed("m/v@d", 1, 0.72, verdict, reason=f"confirmed in 8 fresh generations; {remark}")
+    row = make_timed("m/v@d", 1, 0.72, "improved", reason=f"confirmed in 8 fresh generations; {remark}")
     other = make_timed("n/v@d", 1, 1.0, "unchanged", reason=f"{ANOTHER_PROGRAM}, as it was")
-    comparison = make_comparison([row, other])
-    for text in (render(comparison, "terminal", width=300), render_comment(comparison)):
-        assert "1 case of another program with other outputs; " in text
-        assert remark in text and "another program than the base's, as it was" in text
-        assert "see whether m/v@d should give other outputs" in text
-        assert "🎉 1" not in text and "No action needed" not in text and "confirmed in 8" not in text
+    text = render_comment(make_comparison([row, other]))
+    assert "1 case of another program with other outputs; " in text
+    assert remark in text and "another program than the base's, as it was" in text
+    assert "see whether m/v@d should give other outputs" in text
+    assert "🎉 1" not in text and "No action needed" not in text and "confirmed in 8" not in text
 
 
 def test_failures_and_gates_are_never_folded_and_the_quiet_rows_are(full_comparison: Comparison) -> None:
@@ -168,5 +160,4 @@ def test_with_pictures_and_links(full_comparison: Comparison, pictures: tuple[Pi
     )
     assert page.alts == ['Ratios: "rdb" is > 1', "Latency against memory"]
     assert "For more information: [Full report](" in text
-    assert "Median Latency: faster ◂ 1 ▸ slower" in render_comment(full_comparison) and "◂" not in text
     assert "harness report" not in text.splitlines()[-1]

@@ -81,18 +81,18 @@ def test_a_table_has_every_row_within_the_width(names: list[str], width: int) ->
     assert [line for place, _ in enumerate(names) for line in lines if f"{place}.5" in line]
 
 
-def test_a_narrow_terminal_leaves_out_columns_and_says_which() -> None:
-    page = Page(parts=(a_table("a-name-that-takes-some-room"),))
-    assert "hidden" not in to_terminal(page, width=80)
-    assert "Column hidden: kernel (widen the terminal)." in " ".join(to_terminal(page, width=38).split())
-
-
-def test_sentences_stand_beside_a_table_or_below_it_once() -> None:
-    once = Page(parts=(a_table("stock", why="inert, which is a longer sentence"),))
-    assert "why:" not in to_terminal(once, width=90) and "\nwhy:\n" in to_terminal(once, width=45)
+def test_a_narrow_terminal_leaves_out_columns_and_puts_sentences_below() -> None:
+    page = Page(parts=(a_table("stock", why="inert, which is a longer sentence"),))
+    wide, narrow = to_terminal(page, width=90), to_terminal(page, width=20)
+    assert "hidden" not in wide and "why:" not in wide
+    assert "Column hidden: kernel (widen the terminal)." in " ".join(narrow.split()) and "\nwhy:\n" in narrow
     twice = Page(parts=(a_table("stock", "nhwc", why="inert, which is a longer sentence"),))
-    assert re.search(r"why:\nstock, nhwc +inert, which", to_terminal(twice, width=90))
-    # In Markdown they leave figures the width of a table.
+    assert re.search(r"why:\nstock, nhwc +inert, which", to_terminal(twice, width=90)), "it is said once"
+    colored = re.sub(r"\x1b\[[0-9;]*m", "", to_terminal(page, width=90, color=True))
+    assert [line.rstrip() for line in colored.splitlines()] == wide.splitlines(), "colours only repeat the words"
+
+
+def test_sentences_leave_figures_the_width_of_a_table() -> None:
     columns = (
         Column("case", ("a", "b", "# c"), kind="text"),
         Column("latency", ("1", "2", "3"), kind="number", unit="ms"),
@@ -103,14 +103,6 @@ def test_sentences_stand_beside_a_table_or_below_it_once() -> None:
         "Why:\n\n- a, b: inert\n- a: slow\n- &#8203;# c: odd\n\nTimes are medians.\n"
     )
     assert "| a | inert<br>slow |" in to_markdown(Page(parts=(Table(columns=(columns[0], columns[2])),)))
-
-
-def test_colours_only_repeat_the_words() -> None:
-    page = Page(verdict="bad", parts=(a_table("stock"),))
-    colored = to_terminal(page, width=80, color=True)
-    assert "\x1b[31m" in colored
-    plain = "\n".join(line.rstrip() for line in re.sub(r"\x1b\[[0-9;]*m", "", colored).splitlines())
-    assert plain == to_terminal(page, width=80).rstrip("\n")
 
 
 def test_long_lists_are_cut_where_there_is_a_limit_and_on_a_terminal_and_the_rest_is_counted() -> None:

@@ -7,7 +7,6 @@ import pytest
 
 from harness.errors import ExitCode
 from harness.records.run import Account, Build, PluginEffect, Reference, Run, Turn
-from harness.report.run_fields import main_columns
 from harness.report.run_report import build_report, notes_of, reference_sentence
 from harness.report.run_rows import effect_remarks
 from tests.builders import make_case
@@ -165,7 +164,7 @@ def test_one_generation_has_ratios_without_intervals_and_a_note() -> None:
     fast = row_of(report, "fast")
     assert fast.estimate is not None
     assert (fast.estimate.low, fast.estimate.high, fast.kind) == (None, None, "unclear")
-    assert notes_of(report)[0].startswith("Groups measured in one generation have ratios without intervals")
+    assert notes_of(report)[0] == "Groups measured in one generation have ratios without intervals."
 
 
 @pytest.mark.parametrize(("factor", "share"), [(1.04, ""), (1.12, "(+12 %)"), (0.5, "(-50 %)")])
@@ -197,9 +196,6 @@ def test_a_group_that_other_processes_took_time_from_says_so(small_run: Run) -> 
     assert note.startswith("The machine was busy: other processes took 75 % of the time of what was timed; the ratios")
     (section,) = report.sections
     assert [row.own_ns for row in section.rows] == [pytest.approx((row.latency_ns or 0) / 4) for row in section.rows]
-    titles = [column.title for column in main_columns(section)]
-    assert titles[titles.index("latency") + 1] == "own time", "so that a ratio has figures beside it that agree with it"
-    assert "own time" not in [column.title for column in main_columns(build_report(small_run).sections[0])]
     (note,) = notes_of(build_report(with_accounts(small_run, throttled=1)))
     turns = sum(len(each.turns) for each in small_run.rounds)
     assert note.startswith(f"A container's limit of CPU time stopped {turns} of {turns} turns of mm@local-sync; their")

@@ -22,7 +22,7 @@ def test_each_suite_has_a_row_and_why_it_was_not_run_stands_below() -> None:
         "suite   measured  failed  skipped  failed as expected  exit status  run",
         "───────────────────────────────────────────────────────────────────────────────",
         "a.toml         5       1        1                   2            3  results/1-a",
-        "b.toml         -       -        -                   -            2  not run",
+        "b.toml         -       -        -                   -            2  -",
         "",
         "- b.toml: name is missing; add it | twice",
     ]

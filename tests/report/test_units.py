@@ -9,8 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.records.comparison import SideFacts
-from harness.report.names import compared, middle_cut, tidy
-from harness.report.units import p_text, percent, ratio_text, unit_of, unit_that_tells, with_unit
+from harness.report.units import (
+    compared,
+    middle_cut,
+    p_text,
+    percent,
+    ratio_text,
+    tidy,
+    unit_of,
+    unit_that_tells,
+    with_unit,
+)
 from tests.report.builders import make_side
 
 

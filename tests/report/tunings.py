@@ -23,8 +23,6 @@ SINGLES = (
     single(O3, "lost", purpose="all that the compiler does at O3", ratio=0.93, low=0.91, high=0.95, generations=5),
     single(INNER_TILING, "lost", purpose="operands packed into tiles", ratio=1.31, low=1.2, high=1.43, generations=2),
     single("--iree-llvmcpu-reassociate-fp-reductions=true", "inert", "its module has the bytes of stock's"),
-    single("--iree-llvmcpu-enable-ukernels=mmt4d", "inert", "its module has the bytes of stock's"),
-    single("--iree-opt-level=O2", "inert", f"its module has the bytes of {O3}'s"),
     single("--iree-llvmcpu-loop-interleaving", "failed", "iree-compile: Unknown command line argument"),
     single("im2col", "wrong", "output 0 differs by 3.1e-2 where 1e-3 is allowed"),
     single("pad-producers", "untried", "the budget ended before its turn came"),
@@ -54,17 +52,6 @@ CONVOLUTION = TunedDispatch(
 )
 DISPATCHES = (
     CONVOLUTION,
-    replace(
-        CONVOLUTION,
-        name="main_dispatch_5",
-        operation="conv_2d_nhwc_hwcf_1x90x62x64x3x3x64_f32",
-        places=1,
-        share=0.24,
-        alone=0.91,
-        whole=1.004,
-        kept=False,
-        reason="it does not make the whole program faster",
-    ),
     TunedDispatch(
         name="main_dispatch_9",
         operation="generic_64x92x64",
@@ -133,11 +120,7 @@ def make_tuning(**changes: Any) -> Tuning:
         flags=(O3,),
         plugins=((NHWC, {"pad": True}), ("isolate", {}), ("tuning-spec", {"spec": SPEC})),
         spec=SPEC,
-        by_hand=(
-            "harness export tuned/rdb@cpu/suites/x.toml rdb --variant tuned-rdb --device cpu --out rdb.tuned-rdb.cpu",
-            "iree-compile rdb.tuned-rdb.cpu/model.mlir --iree-hal-target-device=local --iree-opt-level=O3 "
-            "--iree-codegen-tuning-spec-path=rdb.tuned-rdb.cpu/spec.mlir -o rdb.tuned-rdb.cpu/tuned-rdb.cpu.vmfb",
-        ),
+        by_hand=("iree-compile rdb.tuned-rdb.cpu/model.mlir --iree-opt-level=O3 -o rdb.tuned-rdb.cpu/tuned.vmfb",),
         race_error=0.05,
         candidates_a_minute=41.0,
         moments=MOMENTS,
