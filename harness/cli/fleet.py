@@ -165,8 +165,8 @@ def worker(options: WorkerOptions) -> int:
     harness fleet worker --scheduler tls://bench:8786
     """
     require_extra()
+    from harness.fleet.connection import offer_text
     from harness.fleet.offer import offer_of_this_host
-    from harness.fleet.status import offer_text
     from harness.fleet.worker import host_name, require_place, serve_worker
     from harness.stages.options import compile_limits
 
@@ -210,9 +210,9 @@ def status(
     """
     require_extra()
     from harness.fleet.access import access_to, ask
+    from harness.fleet.connection import fleet_now, status_page
     from harness.fleet.offer import require_same_versions
     from harness.fleet.scheduler import FACTS
-    from harness.fleet.status import fleet_now, status_page
 
     access = access_to(fleet, "--fleet", member.certificates, trust_network=member.trust_network)
     facts = ask(access, FACTS)

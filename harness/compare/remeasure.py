@@ -1,6 +1,6 @@
 """Pairs -> rows, measured again now and side by side, on this machine or wherever a `RowPlace` is.
 
-Hosts of a fleet are such a place, see harness.fleet.rows.
+Hosts of a fleet are such a place, see harness.fleet.bench.
 """
 
 import math

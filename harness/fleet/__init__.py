@@ -1,7 +1,7 @@
 """Many hosts, one run, on Dask: what a host offers, who may join, what each does; the only room that imports Dask.
 
 Dask is an extra, and this file imports none of it. `worker` and `scheduler` are processes of their own; `connection` is
-the asker's side of them, `status` what they do now; `access` says who may join at all.
+the asker's side of them; `access` says who may join at all.
 """
 
 from importlib.util import find_spec

@@ -1,33 +1,254 @@
-"""A fleet as the place where a run is done: its devices are those of its hosts."""
+"""A fleet as the place where runs are done and rows of a comparison are measured: its devices are those of its hosts.
+
+A row is a group of two cases. The engine decides rows in threads, and each waits there while a host measures its next
+generation. What a lost host has not measured of a row goes to another host of its class.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+import concurrent.futures
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from harness.cache import cache_root, sweep_writing
 from harness.compare.comparison import Plan
+from harness.compare.engine import Generation, Together
+from harness.compare.pairs import DecidedRow, Side
+from harness.compare.remeasure import Sampling, Work
+from harness.compare.samplers import Module
+from harness.compare.sides import noise_of
 from harness.compile import BuildCache
-from harness.errors import PlaceGone, UsageError
-from harness.fleet import dispatch
+from harness.errors import CaseError, NoHost, PlaceGone, UsageError
+from harness.fleet import dispatch, tasks
 from harness.fleet.connection import Fleet
+from harness.fleet.dispatch import Dispatcher, HostState, Job, Order, limit_s
 from harness.fleet.offer import Offer
-from harness.fleet.placing import devices_of_fleet
-from harness.fleet.rows import FleetRows
+from harness.fleet.placing import Need, devices_of_fleet, need_of, place, unfit, why_nowhere
 from harness.fleet.run import FleetRun
+from harness.fleet.tasks import RowTask
+from harness.machine.identity import machine_class, processor_identity
+from harness.measure import Calibration
 from harness.models.materialize import ModelArtifact
 from harness.peers.peer import AppliedPeer
+from harness.process import Limits
 from harness.progress import Progress
-from harness.records.run import Failure
+from harness.records.case import Case
+from harness.records.run import Failure, HostRecord, Round
 from harness.stages.context import Context
 from harness.stages.count import ir_stage, work_stage
 from harness.stages.run import Executor
 from harness.store.run_directory import load_run
 from harness.store.work_directory import ComparisonDirectory
 from harness.suite.devices import Presence, each_host, patterns_on_each
-from harness.suite.load import Suite
+from harness.suite.load import Suite, load_suite
 from harness.toolchain import Toolchain
+from harness.toolchain.host_cpu import is_of_host
 from harness.verify.kept import trim_outputs
+
+# Rows at most that hosts are asked for at the same time; each takes a thread here.
+_MOST_ROWS = 500
+
+
+class FleetRows(Dispatcher):
+    """Hosts of a fleet, where a comparison's rows are measured."""
+
+    def __init__(self, fleet: Fleet, plan: Plan, directory: ComparisonDirectory, progress: Progress) -> None:
+        self._fleet, self._plan, self.directory = fleet, plan, directory
+        self._needs: dict[str, Need] = {}
+        self._placed: dict[str, str] = {}
+        self._looping: asyncio.Task[None]
+        super().__init__(fleet, self._loaded_suite(), progress, self.hosts)
+
+    # --- which hosts ---
+
+    def missing(self, works: Sequence[Work]) -> Mapping[str, DecidedRow]:
+        """Put rows on hosts, where their heads were checked if that host can; those that no host can measure."""
+        with self._going_on():
+            self._fleet.run(self.look())
+        here = {state.name: state.host for state in self.here}
+        for name in sorted(self.all.keys() - here):
+            self._progress.note(f"{name} is not here; its rows wait for it for {dispatch.RETURN_S:.0f} s")
+        devices, plan, kept = {device.name for device in self.suite.devices}, self._plan, dict[str, str]()
+        checked_on = {**plan.base.run.host_of_group, **plan.head.run.host_of_group}
+        nowhere: dict[str, str] = {}
+        for work in works:
+            case, need = work.pair.case, need_of_row(work, plan)
+            checker = here.get(checked_on.get(case.group, ""))
+            if case.device not in devices:
+                nowhere[work.name] = f"{plan.head.run.header.suite} no longer has the device {case.device}; put it back"
+            elif isinstance(need, str):
+                nowhere[work.name] = need
+            else:
+                self._needs[work.name] = need
+                if checker is not None and not unfit(need, checker):
+                    kept[work.name] = checker.name
+        before = {name: host for name, host in self.directory.placed().items() if name in self._needs}
+        left = [need for name, need in self._needs.items() if name not in before]
+        self._placed = {**before, **place(left, list(here.values()), kept)}
+        nowhere |= {need.name: why_nowhere(need, here.values()) for need in left if need.name not in self._placed}
+        new = sorted({*self._placed.values()} - {host.name for host in self.hosts})
+        self.directory.keep_placed(self._placed, [self.all[name].record(self.suite) for name in new])
+        return {name: DecidedRow(verdict="failed", reason=why) for name, why in nowhere.items()}
+
+    def _loaded_suite(self) -> Suite:
+        """The head's suite, whose devices say what hosts need; with those of each host, here or away."""
+        side = self._plan.head
+        suite = load_suite(side.root / side.run.header.suite).suite
+        absent = {record.name: machine_class(record.environment) for record in (*side.run.hosts, *self.hosts)}
+        with self._going_on():
+            offers = self._fleet.await_host(dispatch.RETURN_S).usable  # the last one may have gone, and come back
+        return each_host(suite, {**absent, **{offer.name: offer.machine_class for offer in offers.values()}})
+
+    @contextmanager
+    def _going_on(self) -> Iterator[None]:
+        """Say how the comparison goes on where the fleet has gone."""
+        try:
+            yield
+        except PlaceGone as gone:
+            raise PlaceGone(gone.what, self.directory.command_to_go_on) from gone
+
+    @property
+    def hosts(self) -> tuple[HostRecord, ...]:
+        """Those that rows are on, or were, by name."""
+        return self.directory.hosts()
+
+    @property
+    def abreast(self) -> int:
+        """How many rows are measured at the same time."""
+        return max(1, len(set(self._placed.values())))
+
+    # --- what the engine asks for, in its threads ---
+
+    def latencies(self, work: Work, *, seed: int, call_limit_s: float, on_round: Callable[[Round], None]) -> Sampling:
+        """On the row's host."""
+        task = RowTask(name=work.name, base=work.base, head=work.head, seed=seed, call_limit_s=call_limit_s)
+        environments = {record.name: record.environment for record in self.hosts}
+        noise = noise_of(environments.get(self._placed[work.name], {}))
+        return Sampling(sample=self._sampler(task, limit_s(call_limit_s), on_round), noise=noise)
+
+    def compiles(self, work: Work, limits: Limits) -> Sampling:
+        """On the row's host."""
+        task = RowTask(name=work.name, base=work.base, head=work.head, limits=limits)
+        within_s = limit_s(0.0, beside_s=2 * (limits.seconds or 0.0))
+        return Sampling(sample=self._sampler(task, within_s, lambda _: None))
+
+    def _sampler(
+        self, task: RowTask, within_s: float, on_round: Callable[[Round], None]
+    ) -> Callable[[int], Generation]:
+        first = self.all[self._placed[task.name]].host
+        need = replace(self._needs[task.name].begun_on(first), cpu=first.host_cpu)
+        row = Row(need=need, host=first.name, place=self, task=task, within_s=within_s, on_round=on_round)
+
+        def sample(number: int) -> Generation:
+            with self._going_on():
+                return self._fleet.run(self._measured(row, number))
+
+        return sample
+
+    async def _measured(self, row: Row, number: int) -> Generation:
+        row.asked = asyncio.get_running_loop().create_future()
+        row.todo.append(number)
+        self.jobs[row] = None
+        self.stir(row.host)
+        awaited: set[asyncio.Future[Any]] = {row.asked, self._looping}
+        await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
+        if not row.asked.done():
+            self._looping.result()  # it has ended, and says why
+        return row.asked.result()
+
+    @contextmanager
+    def alone(self, *, wait: bool) -> Iterator[Together]:  # noqa: ARG002 (hosts always wait)
+        """Hosts measure nothing else while they measure a generation; rows are walked in threads."""
+
+        async def begin() -> None:
+            self._looping = asyncio.ensure_future(self.loop(forever=True))
+
+        async def end() -> None:
+            self._looping.cancel()
+            await asyncio.wait({self._looping})
+
+        self._fleet.run(begin())
+        pool = concurrent.futures.ThreadPoolExecutor(_MOST_ROWS, thread_name_prefix="rows of hosts")
+
+        def together(todo: Mapping[str, Callable[[], None]]) -> None:
+            try:
+                for done in concurrent.futures.as_completed([pool.submit(act) for act in todo.values()]):
+                    done.result()
+            except BaseException:  # whoever hears of it finds rows that no thread changes any more
+                self._fleet.run(end())
+                pool.shutdown(cancel_futures=True)
+                raise
+
+        try:
+            yield together
+        finally:
+            self._fleet.run(end())  # and with it what threads wait for
+            pool.shutdown(cancel_futures=True)
+
+
+@dataclass(kw_only=True, eq=False)
+class Row(Job):
+    """A row under way; its steps are generations, of which the engine asks for one at a time."""
+
+    place: FleetRows
+    task: RowTask
+    within_s: float  # A generation surely ends
+    on_round: Callable[[Round], None]  # Gets rounds that count
+    asked: asyncio.Future[Generation] = field(init=False)
+    known: dict[str, Mapping[str, Calibration]] = field(default_factory=dict)  # How many calls fill a turn, by host
+
+    def ask(self, state: HostState) -> Order:
+        """A generation."""
+        number, variables = self.todo[0], state.variables(self.place.suite, self.need.device)
+        base, head = (_in(side, variables) for side in (self.task.base, self.task.head))
+        packed = replace(self.task, base=base, head=head).packed(number, self.known.get(state.name, {}))
+        what = f"measure {self.name} {number}"
+        return Order(what=what, task=tasks.measure_row, packed=packed, limit_s=self.within_s)
+
+    def keep(self, step: int, value: Any, order: Order | None) -> None:  # noqa: ARG002
+        """A generation has been measured, or cannot be."""
+        if isinstance(value, Failure):
+            self.asked.set_exception(CaseError(value.stage, f"{self.host}: {value.message}", value.stderr))
+            return
+        generation, rounds, known = value
+        self.known.setdefault(self.host, known)  # the first one there tells the others
+        for timed in rounds:
+            self.on_round(replace(timed, host=self.host))
+        self.asked.set_result(replace(generation, host=self.host))
+
+    def moved(self, why: str) -> None:  # noqa: ARG002
+        """What others have measured of it counts."""
+        self.place.directory.keep_placed({}, [self.place.all[self.host].record(self.place.suite)])
+
+    def fail(self, why: str, *, is_tried: bool = False) -> None:
+        """No host can measure it now; or it ends its workers, and so it is."""
+        self.todo.clear()
+        self.asked.set_exception((CaseError if is_tried else NoHost)("measure", why))
+
+
+def _in(module: Module, environment: Mapping[str, str]) -> Module:
+    """A side with a host's environment."""
+    return replace(module, case=replace(module.case, environment=dict(environment)))
+
+
+def need_of_row(work: Work, plan: Plan) -> Need | str:
+    """What a row needs of the host that measures it, or why none can."""
+    sides = list(zip((plan.base, plan.head), work.pair.both, strict=True))
+    cpus = {_cpu(side, case) for side, case in sides} - {""}
+    if len(cpus) > 1:
+        return "its two modules are made for two CPUs; make both runs again, with --fleet"
+    compilers = {case.toolchain: side.toolchains[case.toolchain].compiler_sha256 for side, case in sides}
+    return replace(need_of(work.pair.both, compilers), name=work.name, cpu=min(cpus, default=""))
+
+
+def _cpu(side: Side, case: Case) -> str:
+    """Identity of the CPU that a module is made for; "": any that its flags allow."""
+    is_tied = bool(case.plugins) or any(map(is_of_host, case.compile_flags))
+    return processor_identity(side.run.environment_of(case)) if is_tied else ""
 
 
 class FleetBench(Executor):

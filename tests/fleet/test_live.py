@@ -25,10 +25,9 @@ from harness.compare.pairs import side_of
 from harness.errors import PlaceGone, RunError, UsageError
 from harness.fleet.access import Access, access_to, ask, make_fleet, make_member
 from harness.fleet.bench import FleetBench
-from harness.fleet.connection import Fleet, connect
+from harness.fleet.connection import Fleet, connect, fleet_now
 from harness.fleet.offer import Offer
 from harness.fleet.scheduler import FACTS
-from harness.fleet.status import fleet_now
 from harness.fleet.worker import COMPILE, MEASURE
 from harness.process import Limits
 from harness.stages import run as stages_run

@@ -14,8 +14,8 @@ import pytest
 from harness.compare.engine import Outcome, StoppedEarly, Task, decide
 from harness.compare.remeasure import _going_on
 from harness.errors import PlaceGone
-from harness.fleet import dispatch, rows
-from harness.fleet.rows import FleetRows, need_of_row
+from harness.fleet import bench, dispatch
+from harness.fleet.bench import FleetRows, need_of_row
 from harness.fleet.tasks import Answer, RowTask
 from harness.records.run import Failure, Placed
 from harness.store.work_directory import RECORD_FILE, Begun, ComparisonDirectory
@@ -55,7 +55,7 @@ class RowFleet(ScriptedFleet):
 @pytest.fixture(autouse=True)
 def scripted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RowTask, "packed", pack_nothing)
-    monkeypatch.setattr(rows, "_in", lambda module, _: module)
+    monkeypatch.setattr(bench, "_in", lambda module, _: module)
     monkeypatch.setattr(FleetRows, "_loaded_suite", lambda _: a_suite(devices=(a_device(),)))
 
 
