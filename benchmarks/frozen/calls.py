@@ -133,7 +133,7 @@ def _github() -> Iterator[Call]:
 def _plots() -> Iterator[Call]:
     for name, folder in (("run", HEAD), ("sides", SIDES), ("history", "history")):
         series = ["--series", "*/inline@cpu"] if name == "history" else []
-        yield Call(f"plot-all-{name}", ["plot", folder, "--kind", "all", "--out", "pictures", *series])
+        yield Call(f"plot-usual-{name}", ["plot", folder, "--out", "picture.svg", *series])
     for kind in ("forest", "variants", "memory", "roofline"):
         yield Call(f"plot-{kind}", ["plot", BASE, "--kind", kind, "--theme", "dark", "--out", "picture.svg"])
     some = ["--filter", "rdb/*@cpu", "--top", "3"]

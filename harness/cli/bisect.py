@@ -11,7 +11,7 @@ from harness.plots.canvas import LIGHT, Format
 from harness.plots.race import draw_race
 from harness.records.tuning import Tuning
 from harness.report.bisect_page import bisect_exit_code, times_that_of
-from harness.stages.bisect_session import Judged, Word, judge_now
+from harness.stages.bisect_session import Word, judge_now
 from harness.stages.bisecting import session_of
 from harness.stages.options import BisectOptions, TuneOptions, VerdictOptions
 from harness.stages.tuning import NoStart
@@ -61,22 +61,17 @@ def verdict(options: VerdictOptions) -> int:
     """
     with reporter(quiet=options.quiet, verbose=options.verbose) as progress:
         judged = judge_now(options, progress)
-    print_text(_said(judged, options))
+    trial, metric = judged.trial, metric_named(options.metric)
+    said = f"{judged.word}: {judged.case}: {judged.reason}"
+    if trial is not None and metric is not None and (trial.generations or trial.exact):
+        # `bad: latency of net/stock@cpu 1.420 [1.401, 1.440] times that of the run (confirmed in 12 generations)`, and
+        # of counts `bad: dispatches of net/stock@cpu 20, and 10 with the run`
+        why = "" if trial.exact else f" ({judged.reason})"
+        words = times_that_of("the run", trial, metric.unit)
+        said = f"{judged.word}: {options.metric} of {judged.case} {words}{why}"
+    print_text(said)
     teller(quiet=options.quiet)(f"exit status {_STATUS[judged.word]}")
     return int(_STATUS[judged.word])
-
-
-def _said(judged: Judged, options: VerdictOptions) -> str:
-    """`bad: latency of net/stock@cpu 1.420 [1.401, 1.440] times that of the run (confirmed in 12 generations)`.
-
-    Of counts `bad: dispatches of net/stock@cpu 20, and 10 with the run`.
-    """
-    trial, metric = judged.trial, metric_named(options.metric)
-    if trial is None or metric is None or not (trial.generations or trial.exact):
-        return f"{judged.word}: {judged.case}: {judged.reason}"
-    words = times_that_of("the run", trial, metric.unit)
-    why = "" if trial.exact else f" ({judged.reason})"
-    return f"{judged.word}: {options.metric} of {judged.case} {words}{why}"
 
 
 # --- tune ---

@@ -18,12 +18,11 @@ from harness.metrics import LATENCY
 from harness.options import Flag, Format
 from harness.process import stop_all
 from harness.records.comparison import Comparison
-from harness.records.explanation import Explanation
 from harness.report.command_pages import selfcheck_page
 from harness.report.comparison import comparison_exit_code
 from harness.report.data import to_json
 from harness.stages.comparing import ComparisonSession, InterruptedComparison, begun_comparison, compare_sides
-from harness.stages.explaining import AskedPair, ExplanationSession, explain_pair, keep_in
+from harness.stages.explaining import ExplanationSession, explain_pair, keep_in
 from harness.stages.options import ExplainOptions, RunOptions
 from harness.stages.run import run_suite
 from harness.stages.session import going_on, policy_of
@@ -176,7 +175,17 @@ def explain(
     with reporter(quiet=options.quiet, verbose=options.verbose) as progress, session:
         session.progress = progress
         try:
-            explanation = _explained(session.asked(), session)
+            asked = session.asked()
+            rule = rules_of(asked.head.run.header, asked.head.label, options.floor)[LATENCY.name]
+            explanation = explain_pair(
+                asked,
+                toolchains_here((asked.base, asked.head), progress.note),
+                policy_of(options, rule, budget_s=options.budget, cap_s=options.row_cap, noise=session.noise),
+                progress,
+                created=session.created,
+                command=session.command,
+                directory=session.folder(asked.head.run.header.suite_name),
+            )
         except KeyboardInterrupt:
             raise Interrupted(session.how_to_go_on) from None
         path = session.folder("").path
@@ -185,17 +194,3 @@ def explain(
     if not options.quiet:
         tell_where(path)
     return ExitCode.OK
-
-
-def _explained(asked: AskedPair, session: ExplanationSession) -> Explanation:
-    options, head = session.options, asked.head
-    rule = rules_of(head.run.header, head.label, options.floor)[LATENCY.name]
-    return explain_pair(
-        asked,
-        toolchains_here((asked.base, head), session.progress.note),
-        policy_of(options, rule, budget_s=options.budget, cap_s=options.row_cap, noise=session.noise),
-        session.progress,
-        created=session.created,
-        command=session.command,
-        directory=session.folder(head.run.header.suite_name),
-    )

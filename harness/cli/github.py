@@ -106,7 +106,12 @@ def post(options: PostOptions) -> int:
     try:
         tell(posting.post(figures, destination, _client(options)))
     except BaseException:
-        _keep(render_comment(figures, links=destination.links), options.keep)
+        text = render_comment(figures, links=destination.links)
+        try:
+            options.keep.write_text(text)
+            tell(f"The comment is kept in {options.keep}")
+        except OSError:
+            sys.stdout.write(text)
         raise
     return ExitCode.OK
 
@@ -121,7 +126,10 @@ def issue(options: IssueOptions) -> int:
     api_address(options.api_url)
     title = one_line(options.title)[:200]
     text = read_document(options.report, _REPORT_BYTES).decode(errors="replace")
-    body = _within_limit(f"{marker(title, 'issue')}\n\n{text}")
+    body = f"{marker(title, 'issue')}\n\n{text}"
+    if len(body) > COMMENT_LIMIT:
+        rest = "\n\n_The rest does not fit here._\n"
+        body = body[: COMMENT_LIMIT - len(rest)].rpartition("\n")[0] + rest
     if options.dry_run:
         tell(f"would open or change “{title}” among the issues of {repository}")
         sys.stdout.write(body)
@@ -167,19 +175,3 @@ def _client(options: GitHubOptions) -> Client:
     if token is None:
         raise UsageError("GITHUB_TOKEN is not set; set it to a token that may comment, or look with --dry-run")
     return Client(api_address(options.api_url), token, patience_s=options.patience, say=tell)
-
-
-def _keep(text: str, path: Path) -> None:
-    try:
-        path.write_text(text)
-    except OSError:
-        sys.stdout.write(text)
-        return
-    tell(f"The comment is kept in {path}")
-
-
-def _within_limit(body: str) -> str:
-    if len(body) <= COMMENT_LIMIT:
-        return body
-    rest = "\n\n_The rest does not fit here._\n"
-    return body[: COMMENT_LIMIT - len(rest)].rpartition("\n")[0] + rest

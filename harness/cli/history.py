@@ -116,7 +116,11 @@ def history(options: HistoryOptions | None = None) -> int:
     choice = RunChoice(everything=options.everything, leave_out=options.leave_out, only=options.only)
     with Terminal() as progress, open_history(options.results, progress=progress, choice=choice) as opened:
         if options.sql is not None:
-            _print_query(opened, options, options.sql)
+            frame = opened.query(options.sql)
+            _tell(opened.notes)
+            heads = [str(name) for name in frame.columns]
+            rows, empty = frame_records(frame), f"{','.join(heads)}\n"
+            _print(options, lambda: query_page(frame), lambda: {"columns": heads, "rows": rows}, "rows", empty=empty)
         elif options.series is not None:
             _print_series(opened, options, options.series, progress)
         elif options.changes:
@@ -187,14 +191,6 @@ def _check(options: HistoryOptions) -> None:
             raise UsageError(f"--metric {one_line(name)}: is no metric; {lists} lists those that there are")
 
 
-def _print_query(opened: History, options: HistoryOptions, sql: str) -> None:
-    frame = opened.query(sql)
-    _tell(opened.notes)
-    heads = [str(name) for name in frame.columns]
-    rows, empty = frame_records(frame), f"{','.join(heads)}\n"
-    _print(options, lambda: query_page(frame), lambda: {"columns": heads, "rows": rows}, "rows", empty=empty)
-
-
 def _print_overview(opened: History, options: HistoryOptions, progress: Progress) -> None:
     suites = opened.query(SUITES_QUERY)
     events = _events(opened, options, progress, options.metrics or (LATENCY.name, LATENCY_VS_REFERENCE))
@@ -216,7 +212,10 @@ def _print_changes(opened: History, options: HistoryOptions, progress: Progress)
     rows = [row for row in series_rows(opened) if row.points > 1 and (not chosen or row.metric in chosen)]
     events = _events(opened, options, progress, chosen)
     marks, failing = opened.marks.acknowledgements, failing_cases(opened, options.last)
-    dated = _dated(opened, events, options, progress)
+    questions = open_questions(events, usable_runs(opened))
+    dated = [Dated(question=question) for question in questions]
+    if options.bisect is not None:
+        dated = list(date_steps(questions, options.bisect, options.bisect_results, progress))
     said = acknowledgement_records(marks, events)
     gone = sum(not record["changes"] for record in said)
     more = [f"{plural(gone, 'acknowledgement')} of changes that are found no longer; --format json has all."]
@@ -248,13 +247,6 @@ def _print_changes(opened: History, options: HistoryOptions, progress: Progress)
     if any(event.fails for event in events):
         return ExitCode.REGRESSION
     return ExitCode.CASE_FAILED if any(case.recent for case in failing) else ExitCode.OK
-
-
-def _dated(opened: History, events: Sequence[ChangeEvent], options: HistoryOptions, progress: Progress) -> list[Dated]:
-    questions = open_questions(events, usable_runs(opened))
-    if options.bisect is None:
-        return [Dated(question=question) for question in questions]
-    return list(date_steps(questions, options.bisect, options.bisect_results, progress))
 
 
 def _events(opened: History, options: HistoryOptions, progress: Progress, metrics: Sequence[str]) -> list[ChangeEvent]:

@@ -5,7 +5,6 @@ import keyword
 import re
 import shlex
 import shutil
-from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -37,7 +36,7 @@ from harness.report.ir_page import (
 )
 from harness.stages.build import export_program
 from harness.stages.derived_suites import write_ablation, write_bench
-from harness.stages.ir import NamedCase, compare_cases, inspect_case, named_cases
+from harness.stages.ir import compare_cases, inspect_case, named_cases
 from harness.stages.options import AblateOptions, BenchOptions, IrOptions, RunOptions
 from harness.store.files import writing
 from harness.suite.load import find_list, load_suite
@@ -62,36 +61,29 @@ def ir(options: IrOptions | None = None) -> int:
     if options.ops and options.format in ("json", "mlir"):
         raise UsageError(f"--ops chooses what the table shows; leave it out with --format {options.format}")
     check_ops(options.ops)
-    named = named_cases(options)
+    named, ops = named_cases(options), options.ops or TELLING_OPS
+    with reporter(quiet=options.quiet) as progress:
+        if len(named) == 1:
+            inspected = inspect_case(named[0], options, progress)
+        else:
+            compared = compare_cases(named, options, progress)
     if len(named) == 1:
-        _print_case(named[0], options)
-    else:
-        _print_two(named, options)
+        if texts:
+            print_text(inspected.texts[phases[0]], options.out)
+        else:
+            emit(
+                options.format, lambda: counts_page(inspected, ops), lambda: render_counts_json(inspected), options.out
+            )
+        return ExitCode.OK
+    if not texts:
+        emit(options.format, lambda: comparison_page(compared, ops), lambda: comparison_json(compared), options.out)
+        return ExitCode.OK
+    base, head = compared.base, compared.head
+    difference = texts_difference(base, head, phases[0])
+    if not difference:
+        tell(f"{base.label} and {head.label}: the IR at phase {phases[0]!r} is the same")
+    print_text(difference, options.out)
     return ExitCode.OK
-
-
-def _print_case(named: NamedCase, options: IrOptions) -> None:
-    with reporter(quiet=options.quiet) as progress:
-        inspected = inspect_case(named, options, progress)
-    if options.format == "mlir":
-        print_text(inspected.texts[options.phases[0]], options.out)
-    else:
-        ops = options.ops or TELLING_OPS
-        emit(options.format, lambda: counts_page(inspected, ops), lambda: render_counts_json(inspected), options.out)
-
-
-def _print_two(named: Sequence[NamedCase], options: IrOptions) -> None:
-    with reporter(quiet=options.quiet) as progress:
-        compared = compare_cases(named, options, progress)
-    if options.format == "mlir":
-        base, head = compared.base, compared.head
-        difference = texts_difference(base, head, options.phases[0])
-        if not difference:
-            tell(f"{base.label} and {head.label}: the IR at phase {options.phases[0]!r} is the same")
-        print_text(difference, options.out)
-        return
-    ops = options.ops or TELLING_OPS
-    emit(options.format, lambda: comparison_page(compared, ops), lambda: comparison_json(compared), options.out)
 
 
 @app.command

@@ -1,24 +1,22 @@
 """`harness plot` and `harness dashboard`: pictures of a result or of a series, and pages of a whole history."""
 
-from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated, Literal
 
-import pandas as pd
 from cyclopts import Parameter
 
 from harness.cli.app import app
-from harness.cli.output import print_text, tell
+from harness.cli.output import tell
 from harness.dashboard import make_dashboard
 from harness.dashboard.site import load_tunings, require_replaceable
-from harness.errors import ExitCode, RunError, UsageError
+from harness.errors import ExitCode, UsageError
 from harness.history.changes import history_changes
-from harness.history.series import History, choose_series, open_history, reference_of, series_rows, usable_runs
+from harness.history.series import choose_series, open_history, reference_of, series_rows, usable_runs
 from harness.options import Count, Everything, command_options
 from harness.plots.canvas import THEMES, Drawing, Format
-from harness.plots.pictures import Kind, Source, drawing_of, drawings_of, files_of, kinds_of
+from harness.plots.pictures import Kind, Source, drawing_of, kinds_of
 from harness.plots.timeline import draw_timeline
 from harness.progress import Terminal
 from harness.records.bisection import Bisection
@@ -46,10 +44,9 @@ class PlotOptions(Filtered):
     Attributes:
         path: The directory of a run, a comparison, an explanation or a tuning; for a timeline a folder of runs, or its
             URL.
-        out: The picture's file; its name ends in .svg or .png. With --kind all, a folder for all of them.
-        kind: What to draw; all: every picture that there is of it, in both themes and formats. By default forest of a
-            comparison, waterfall of an explanation, race of a tuning, roofline of a run, and timeline of a folder of
-            runs.
+        out: The picture's file; its name ends in .svg or .png.
+        kind: What to draw (default: forest of a comparison, waterfall of an explanation, race of a tuning, roofline of
+            a run, and timeline of a folder of runs).
         theme: For a light page or a dark one.
         series: Of a timeline: the series' id, or its case's name (its latency), or `case metric`; shell patterns.
         everything: Of a timeline: runs with the tag experiment too.
@@ -59,9 +56,7 @@ class PlotOptions(Filtered):
     path: str
     _: KW_ONLY
     out: Path
-    kind: (
-        Literal["forest", "variants", "memory", "releases", "roofline", "timeline", "waterfall", "race", "all"] | None
-    ) = None
+    kind: Kind | None = None
     theme: Literal["light", "dark"] = "light"
     series: str | None = None
     everything: Everything = False
@@ -79,49 +74,29 @@ def plot(options: PlotOptions) -> int:
     latency of base to that of head, a bar for each part that changed. race: the candidates of a tuning over its budget.
     """
     form = _FORMATS.get(options.out.suffix.lower())
-    if options.kind != "all" and form is None:
+    if form is None:
         raise UsageError(f"--out {options.out}: does not end in {' or '.join(_FORMATS)}; name a file that does")
     wanted: KindName | None = "explanation" if options.kind == "waterfall" else None
     path = Path(options.path) if "://" in options.path else find_folder(options.path, kind=wanted)
     is_series = "://" in options.path or _holds_runs(path)
-    drawings: dict[Kind, Drawing] = {"timeline": _of_series(options)} if is_series else _of_result(options, path)
-    if options.kind != "all" and form is not None:
-        (drawing,) = drawings.values()
-        _write(options.out, drawing.file(THEMES[options.theme], form))
-        tell(str(options.out))
-        return ExitCode.OK
-    if not drawings:
-        raise RunError(f"{options.path}: has nothing to draw; see harness report {options.path}")
-    try:
-        options.out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        where = f"{options.out}: is no folder to write to"
-        raise RunError(f"{where} ({error.strerror}); give another with --out") from None
-    for name, content in files_of(drawings, _FORMATS.values()).items():
-        _write(options.out / name, content)
-        print_text(str(options.out / name))
+    drawing = _of_series(options) if is_series else _of_result(options, path)
+    with writing(options.out, "give another path with --out"):
+        options.out.write_bytes(drawing.file(THEMES[options.theme], form))
+    tell(str(options.out))
     return ExitCode.OK
-
-
-def _write(out: Path, content: bytes) -> None:
-    with writing(out, "give another path with --out"):
-        out.write_bytes(content)
 
 
 def _holds_runs(path: Path) -> bool:
     """Whether it is a folder of runs, and not itself a run, a comparison or an explanation."""
     if kind_at(path) is not None:
         return False
-    if (path / "history").is_dir():
-        return True
     try:
-        return any((folder / "run.json").is_file() for folder in path.iterdir())
+        return (path / "history").is_dir() or any((folder / "run.json").is_file() for folder in path.iterdir())
     except OSError:  # whoever reads it says what is wrong with it
         return False
 
 
-def _of_result(options: PlotOptions, path: Path) -> dict[Kind, Drawing]:
-    """The picture of one result that is asked for, or all."""
+def _of_result(options: PlotOptions, path: Path) -> Drawing:
     found = load_result(path)
     if isinstance(found, Bisection):
         raise UsageError(
@@ -135,11 +110,15 @@ def _of_result(options: PlotOptions, path: Path) -> dict[Kind, Drawing]:
             f"{options.path}: is {what}, which can be drawn as {', '.join(kinds)}; {asked} for the folder that "
             "holds the runs"
         )
-    keep = _keep(options, _cases(source))
-    if options.kind == "all":
-        return drawings_of(source, keep=keep, top=options.top)
-    kind = options.kind or kinds[0]
-    return {kind: drawing_of(kind, source, where=options.path, keep=keep, top=options.top)}
+    cases = matching(options.patterns or ("*",))
+    if not any(map(cases.match, _cases(source))):
+        asked = " ".join(f"--filter {pattern}" for pattern in options.patterns)
+        raise UsageError(f"{options.path}: {asked} matches no case; harness report {options.path} lists them")
+
+    def keep(case: str) -> bool:
+        return cases.match(case) is not None
+
+    return drawing_of(options.kind or kinds[0], source, where=options.path, keep=keep, top=options.top)
 
 
 def _cases(source: Source) -> list[str]:
@@ -150,23 +129,10 @@ def _cases(source: Source) -> list[str]:
     return [row.case for row in (source.rows if isinstance(source, Comparison) else source.rows())]
 
 
-def _keep(options: PlotOptions, cases: Iterable[str]) -> Callable[[str], bool]:
-    if not options.patterns:
-        return lambda _: True
-    expression = matching(options.patterns)
-    if not any(expression.match(case) for case in cases):
-        asked = " ".join(f"--filter {pattern}" for pattern in options.patterns)
-        raise UsageError(f"{options.path}: {asked} matches no case; harness report {options.path} lists them")
-    return lambda case: expression.match(case) is not None
-
-
 def _of_series(options: PlotOptions) -> Drawing:
-    """One series of a folder of runs.
-
-    Left out are runs that are not finished and runs whose clock was wrong, in which no change can be looked for.
-    """
+    """One series of a folder of runs, without those that are not finished or whose clock was wrong."""
     where = without_password(options.path)
-    if options.kind not in ("timeline", "all", None):
+    if options.kind not in ("timeline", None):
         raise UsageError(
             f"{where}: is a folder of runs, which can be drawn as timeline; give one of its runs for --kind "
             f"{options.kind}"
@@ -176,11 +142,11 @@ def _of_series(options: PlotOptions) -> Drawing:
             raise UsageError(f"{option} is for runs and comparisons, and {where} is a folder of runs; use --series")
     choice = None if options.everything else WITHOUT_EXPERIMENTS
     with Terminal() as progress, open_history(options.path, progress=progress, choice=choice) as history:
-        rows = series_rows(history)
+        rows, usable = series_rows(history), usable_runs(history).ids
         chosen = choose_series(rows, options.series, options.path)
         other = reference_of(rows, chosen)
-        points = _usable_points(history, chosen.series)
-        reference = None if other is None else _usable_points(history, other.series)
+        drawn = [history.points(row.series) for row in (chosen, other) if row is not None]
+        points, *reference = [frame[frame["run"].isin(usable)] for frame in drawn]
         changes = history_changes(history, series=[chosen.series])
         notes = history.notes
     for note in notes:
@@ -190,14 +156,7 @@ def _of_series(options: PlotOptions) -> Drawing:
             f"{where}: --series {chosen.series}: has no point in a finished run whose clock was right; finish its "
             "runs with harness run --resume"
         )
-
-    return draw_timeline(points, changes, reference)
-
-
-def _usable_points(history: History, series: str) -> pd.DataFrame:
-    found = history.points(series)
-    kept: pd.DataFrame = found[found["run"].isin(usable_runs(history).ids)]
-    return kept
+    return draw_timeline(points, changes, reference[0] if reference else None)
 
 
 # --- dashboard ---

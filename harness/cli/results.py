@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import shlex
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -28,8 +28,8 @@ from harness.store.folders import MARKS_FOLDER, find_folder, folder_names
 from harness.store.kinds import COMPARISON, EXPLANATION
 from harness.store.marks import Tagging, checked_name, is_tag, read_marks, write_marks
 from harness.store.merging import merge as merge_folders
-from harness.store.place import Place, is_url, open_place, without_password
-from harness.store.run_directory import HEADER_FILE, load_run
+from harness.store.place import is_url, open_place, without_password
+from harness.store.run_directory import load_run
 from harness.store.tables import NOTHING_YET, open_tables
 from harness.text import shown
 
@@ -137,7 +137,16 @@ def list_runs(
             {**row, "compares": _compares(tables.results / row["comparison"])}
             for row in _records(tables.query(_COMPARISONS))
         ]
-        explanations = _explanations(tables.results)
+        explanations = []
+        for name in reversed(folder_names(tables.results, "explanation")):
+            try:
+                kept = EXPLANATION.load(tables.results / name)
+            except RunError as error:
+                tell(f"{error}; it is left out")
+                continue
+            said = {"explanation": name, "created": kept.created, "case": kept.case}
+            said["compares"] = compared(kept.base, kept.head)
+            explanations.append({**said, "verdict": kept.latency.verdict, "ratio": kept.latency.ratio})
         for note in tables.notes:
             if note != NOTHING_YET:
                 tell(note)
@@ -151,34 +160,10 @@ def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _compares(folder: Path) -> str:
-    """What a comparison compares, by its own document; "" where that is damaged or the folder was renamed."""
-    with contextlib.suppress(RunError):
+    with contextlib.suppress(RunError):  # a damaged one, or a folder that was renamed
         kept = COMPARISON.load(folder)
         return compared(kept.base, kept.head)
     return ""
-
-
-def _explanations(results: Path) -> list[dict[str, Any]]:
-    """What each explanation of a folder is of, the newest first; of one that cannot be read is said why."""
-    found = []
-    for name in reversed(folder_names(results, "explanation")):
-        try:
-            kept = EXPLANATION.load(results / name)
-        except RunError as error:
-            tell(f"{error}; it is left out")
-            continue
-        row = kept.latency
-        found.append(
-            {
-                "explanation": name,
-                "created": kept.created,
-                "case": kept.case,
-                "compares": compared(kept.base, kept.head),
-                "verdict": row.verdict,
-                "ratio": row.ratio,
-            }
-        )
-    return found
 
 
 def _tag(names: Sequence[str], results: str, who: str | None, *, removed: bool) -> int:
@@ -193,11 +178,19 @@ def _tag(names: Sequence[str], results: str, who: str | None, *, removed: bool) 
     name = checked_name(who)
     by_place: dict[str, dict[str, None]] = {}
     for given in runs:
-        where, run = _find_run(given, results)
-        by_place.setdefault(where, {})[run] = None
+        if is_url(results):
+            by_place.setdefault(results, {})[given] = None
+        else:
+            folder = find_folder(given, Path(results), kind="run")
+            by_place.setdefault(str(folder.parent), {})[load_run(folder, rounds=False).header.id] = None
     for where, ids in by_place.items():
         with open_tables(where, rows_of, Silent()) as tables:
             having = set(tables.query("SELECT run FROM tags WHERE tag = ?", [tag])["run"])
+            known = set(tables.runs()["run"])
+        for run in ids:
+            if is_url(where) and run not in known:
+                listing = f"harness results list {shlex.quote(without_password(where))}"
+                raise UsageError(f"{without_password(where)}: {shown(run)!r} is no run of it; `{listing}` lists them")
         place = open_place(where)
         place.fetch([MARKS_FOLDER])
         said = [run for run in ids if (run in having) == removed]
@@ -208,22 +201,6 @@ def _tag(names: Sequence[str], results: str, who: str | None, *, removed: bool) 
             text = f"{lost} the tag {tag}" if removed else f"has the tag {tag}{'' if run in said else ' already'}"
             print_text(f"{run} {text}.")
     return ExitCode.OK
-
-
-def _find_run(name: str, results: str) -> tuple[str, str]:
-    """The results folder that a run lies in, and the run's id; at a URL, by the history."""
-    if not is_url(results):
-        folder = find_folder(name, Path(results), kind="run")
-        if (folder / HEADER_FILE).is_file():
-            return str(folder.parent), load_run(folder, rounds=False).header.id
-    with open_tables(results, rows_of, Silent()) as tables:
-        ids = list(tables.runs()["run"])
-    begun = [run for run in ids if run == name] or [run for run in ids if run.startswith(name)]
-    if len(begun) == 1:
-        return results, begun[0]
-    what = "is no run of it" if not begun else f"begins the names of {len(begun):,} runs"
-    listing = f"harness results list {shlex.quote(without_password(results))}"
-    raise UsageError(f"{without_password(results)}: {shown(name)!r} {what}; `{listing}` lists them")
 
 
 @results_app.command
@@ -240,21 +217,11 @@ def verify(
         results: The results folder, a path or a URL; of a URL everything is fetched anew.
         format: How to print what was found.
     """
-    with Terminal() as progress, _fetched_anew(results) as place:
-        findings = verify_folders(place, progress)
-    emit(
-        format,
-        lambda: verified_page(findings),
-        lambda: to_json({"verified": [asdict(finding) for finding in findings]}),
-    )
-    return ExitCode.USAGE if any(finding.state in WRONG for finding in findings) else ExitCode.OK
-
-
-@contextlib.contextmanager
-def _fetched_anew(results: str) -> Iterator[Place]:
-    """A place to look at: of a URL a fresh copy."""
-    with tempfile.TemporaryDirectory(prefix="harness-results-") as folder:
+    with Terminal() as progress, tempfile.TemporaryDirectory(prefix="harness-results-") as folder:
         place = open_place(results, mirror=Path(folder))
         place.names()  # says so where there is no such folder
         place.fetch()
-        yield place
+        findings = verify_folders(place, progress)
+    document = {"verified": [asdict(finding) for finding in findings]}
+    emit(format, lambda: verified_page(findings), lambda: to_json(document))
+    return ExitCode.USAGE if any(finding.state in WRONG for finding in findings) else ExitCode.OK

@@ -1,12 +1,11 @@
-"""Every picture of a comparison, a run, an explanation or a tuning: which kinds there are, one by its kind, or all."""
+"""Every picture of a comparison, a run, an explanation or a tuning: which kinds there are, and one by its kind."""
 
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Literal
 
 from harness.errors import RunError, UsageError
-from harness.plots.canvas import THEMES, Drawing, Format
+from harness.plots.canvas import THEMES, Drawing
 from harness.plots.forest import draw_forest
 from harness.plots.memory import draw_memory
 from harness.plots.race import draw_race
@@ -24,8 +23,7 @@ from harness.report.units import tidy
 from harness.store.kinds import COMPARISON, EXPLANATION, RUN, TUNING
 
 Kind = Literal["forest", "variants", "memory", "roofline", "releases", "timeline", "waterfall", "race"]
-# What a picture is called where a page lists it, and what it is about for those who do not see it; in the order in
-# which all of them are drawn.
+# What a picture is called where a page lists it, and what it is about for those who do not see it.
 TITLES: dict[Kind, str] = {
     "forest": "Ratios with their intervals",
     "variants": "Latency of each variant",
@@ -79,27 +77,6 @@ def drawing_of(
         raise RunError(f"{where}: {error}{more}") from None
 
 
-def drawings_of(source: Source, *, keep: Keep = lambda _: True, top: int | None = None) -> dict[Kind, Drawing]:
-    """Every picture that has anything on it."""
-    found: dict[Kind, Drawing] = {}
-    for kind in sorted(kinds_of(source)[1], key=list(TITLES).index):
-        if kind == "releases" and isinstance(source, Report) and len(source.toolchains) < 2:
-            continue
-        with suppress(RunError):  # nothing to draw of this kind
-            found[kind] = drawing_of(kind, source, keep=keep, top=top)
-    return found
-
-
-def files_of(drawings: Mapping[Kind, Drawing], formats: Iterable[Format] = ("png",)) -> dict[str, bytes]:
-    """The pictures in both themes by the names of their files: `forest-light.png`, `forest-dark.png`, ..."""
-    return {
-        f"{kind}-{name}.{picture}": drawing.file(theme, picture)
-        for kind, drawing in drawings.items()
-        for name, theme in THEMES.items()
-        for picture in formats
-    }
-
-
 def kind_of_comment(source: Comparison | Report) -> Kind:
     """What a comment shows: the ratios of a comparison, or a run's variants beside each other."""
     return "forest" if isinstance(source, Comparison) else "variants"
@@ -109,9 +86,10 @@ def files_of_comment(source: Comparison | Report) -> dict[str, bytes]:
     """The pictures of a comment by the names of their files; {} where there is nothing to draw."""
     kind = kind_of_comment(source)
     try:
-        return files_of({kind: drawing_of(kind, source)})
+        drawing = drawing_of(kind, source)
     except RunError:
         return {}
+    return {f"{kind}-{name}.png": drawing.file(theme, "png") for name, theme in THEMES.items()}
 
 
 def published(source: Comparison | Report, url: Callable[[str], str]) -> tuple[Picture, ...]:

@@ -16,7 +16,7 @@ from harness.cli.plot import PlotOptions
 from harness.cli.plot import plot as plot_command
 from harness.errors import RunError, UsageError
 from harness.plots.canvas import LIGHT, THEMES, Drawing, Theme, cut, drawable, width_px, wrapped
-from harness.plots.pictures import RUN_KINDS, Kind, drawing_of, drawings_of, published
+from harness.plots.pictures import RUN_KINDS, Kind, drawing_of, published
 from harness.plots.timeline import draw_timeline
 from harness.records.comparison import Comparison
 from harness.records.run import Run
@@ -117,12 +117,8 @@ def test_a_png_has_two_pixels_for_each_of_a_page() -> None:
     assert png.info["Title"].startswith("Ratios: esrgan")
 
 
-def test_all_pictures_are_those_that_have_anything_on_them(full_run: Run, full_comparison: Comparison) -> None:
-    drawings = drawings_of(build_report(full_run))
-    assert list(drawings) == ["forest", "variants", "memory"]
-    assert "esrgan: variants against stock" in texts_of(drawings["forest"].file(LIGHT, "svg"))
+def test_a_picture_of_nothing_is_refused(full_run: Run, full_comparison: Comparison) -> None:
     same = make_comparison([make_row("mm/v@cpu", verdict="identical")])
-    assert drawings_of(same) == drawings_of(make_tuning(moments=())) == {}
     why = r"^results/c: has no ratio to draw \(not drawn: 1 identical\); see harness report results/c$"
     with pytest.raises(RunError, match=why):
         drawing_of("forest", same, where="results/c")
@@ -153,12 +149,7 @@ def plot(path: Path | str, out: Path, **options: Any) -> int:
     return plot_command(PlotOptions(str(path), out=out, **options))
 
 
-def test_one_picture_or_all_of_a_result(compared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = tmp_path / "new" / "pictures"
-    assert plot(compared, out, kind="all") == 0
-    names = ["forest-light.svg", "forest-light.png", "forest-dark.svg", "forest-dark.png"]
-    assert capsys.readouterr().out == "".join(f"{out / name}\n" for name in names)
-    assert sorted(path.name for path in out.iterdir()) == sorted(names)
+def test_one_picture(compared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one = tmp_path / "picture.PNG"
     assert run_command_line(["plot", str(compared), "--kind", "forest", "--top", "2", "--out", str(one)]) == 0
     assert one.read_bytes().startswith(b"\x89PNG")
@@ -172,8 +163,8 @@ def test_some_cases_of_a_run_and_a_series_of_a_folder_of_runs(tmp_path: Path) ->
     assert any("share-concat" in text for text in texts)
     assert not any("cpu-mt" in text for text in texts)
     assert THEMES["dark"].ground.encode() in out.read_bytes()
-    assert plot(PUBLISHED.parent, tmp_path / "all", series="rdb/stock@cpu", kind="all") == 0
-    assert "rdb/stock@cpu: median latency" in texts_of((tmp_path / "all/timeline-light.svg").read_bytes())
+    assert plot(PUBLISHED.parent, out, series="rdb/stock@cpu") == 0
+    assert "rdb/stock@cpu: median latency" in texts_of(out.read_bytes())
 
 
 @pytest.mark.parametrize(
@@ -194,11 +185,9 @@ def test_what_does_not_go_together(folder: Path, given: dict[str, Any], said: st
 
 
 def test_errors_name_the_file(compared: Path, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    for path, out, kind, said in (
-        (tmp_path / "cache", tmp_path / "picture.svg", None, "there is no such folder"),
-        (compared, tmp_path / "none/picture.svg", None, r"picture\.svg: cannot be written \(No such file or directory"),
-        (compared, tmp_path / "file", "all", "file: is no folder to write to"),
+    for path, out, said in (
+        (tmp_path / "cache", tmp_path / "picture.svg", "there is no such folder"),
+        (compared, tmp_path / "none/picture.svg", r"picture\.svg: cannot be written \(No such file or directory"),
     ):
         with pytest.raises(RunError, match=said):
-            plot(path, out, kind=kind)
+            plot(path, out)
