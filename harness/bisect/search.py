@@ -89,11 +89,11 @@ def find_steps(first: int, last: int, measure: Measure, floor: float) -> Finding
     stretches = [(first, last)]
     while stretches:
         stretches += search.halve(*stretches.pop())
-    return Findings(
-        steps=tuple(sorted(search.steps, key=lambda step: step.before)),
-        probes=tuple(search.probes),
-        open=search.open | search.gradual(),
-    )
+    if search.differing and not search.steps and not search.open:
+        why = "its ends differ, and no two neighbours that were judged do as much: it came bit by bit"
+        search.open[search.differing[-1]] = why
+    steps = sorted(search.steps, key=lambda step: step.before)
+    return Findings(steps=tuple(steps), probes=tuple(search.probes), open=search.open)
 
 
 class _Search:
@@ -102,21 +102,10 @@ class _Search:
         self._floor = floor
         self._may_place = True
         self._least = 0.0  # Below which a step is beside the question, in the logarithm; 0.0 until the ends are judged
-        self._without: list[tuple[int, int]] = []
         self.steps: list[Step] = []
         self.probes: list[Probe] = []
         self.open: dict[tuple[int, int], str] = {}
-
-    def gradual(self) -> dict[tuple[int, int], str]:
-        """The narrowest stretches whose ends differ though no step and nothing unknown is in them, and why."""
-        found: dict[tuple[int, int], str] = {}
-        for first, last in reversed(self._without):
-            told = [*((step.before, step.after) for step in self.steps), *self.open, *found]
-            if not any(first <= one and other <= last for one, other in told):
-                found[first, last] = (
-                    "its ends differ, and no two neighbours that were judged do as much: it came bit by bit"
-                )
-        return found
+        self.differing: list[tuple[int, int]] = []  # Stretches whose ends differ and of which no step was found
 
     def halve(self, first: int, last: int) -> list[tuple[int, int]]:
         """Find one step of a stretch; the stretches that are still to be searched."""
@@ -142,7 +131,7 @@ class _Search:
         size = self._probe(before, after, self._floor, None)
         if isinstance(size, Measured) and size.differs:
             if self._is_small(size):
-                self._without.append((first, last))
+                self.differing.append((first, last))
             else:
                 between = tuple(place for place in range(before + 1, after) if place in passed_over)
                 self.steps.append(Step(before=before, after=after, passed_over=between, size=size))
@@ -151,7 +140,7 @@ class _Search:
             self._may_place = False  # some lie elsewhere, so the judge has to tell
             return [(first, last)]
         if isinstance(size, Measured) and size.standing == "equal":
-            self._without.append((first, last))  # both lie half way; the steps are before and behind them
+            self.differing.append((first, last))  # both lie half way; the steps are before and behind them
         else:
             self.open[before, after] = f"it lies between these, but they do not differ directly: {size.reason}"
         return [(begin, end) for begin, end in ((first, before), (after, last)) if begin != end]

@@ -221,22 +221,18 @@ def _final_codes(
     if not changed:
         return none, []
     progress.stage("Final code", 2)
-    codes = []
+    codes: list[Mapping[str, Code]] = []
     for side, module, compiled in zip(("base", "head"), programs.modules, programs.compiled, strict=True):
         names = [name for part in changed for name in getattr(part, side)]
-        try:
-            codes.append(_final_code(module, names, compiled.limits) if names else {})
-        except CaseError as error:
-            return none, [f"The final code of dispatches is not compared: {error}"]
+        with tempfile.TemporaryDirectory(prefix="harness-code-", ignore_cleanup_errors=True) as folder:
+            try:
+                codes.append(final_code(module, names, Path(folder), compiled.limits) if names else {})
+            except CaseError as error:
+                return none, [f"The final code of dispatches is not compared: {error}"]
         progress.step(side)
     if not any(codes):
         return codes, ["The final code of dispatches is not compared: only that for x86-64 and AArch64 is read"]
     return codes, []
-
-
-def _final_code(module: Module, names: Sequence[str], limits: Limits) -> Mapping[str, Code]:
-    with tempfile.TemporaryDirectory(prefix="harness-code-", ignore_cleanup_errors=True) as folder:
-        return final_code(module, names, Path(folder), limits)
 
 
 def _notes(asked: AskedPair, programs: _Programs) -> list[str]:

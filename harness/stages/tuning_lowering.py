@@ -83,7 +83,7 @@ class LoweringSearch:
             return
         code = digest([self._form.code])
         try:
-            taken = session.once("dispatches", f"taken-out/{code}", list[Dispatch], self._taken_out)
+            taken = session.once("dispatches", f"taken-out/{code}", list[Dispatch], self._take_out)
             ns = session.once("dispatches", f"profile/{code}", dict[str, float], self._profile) if taken else {}
         except CaseError as error:
             self.note = f"its dispatches cannot be taken out: {error}"
@@ -104,7 +104,7 @@ class LoweringSearch:
             self.dispatches.append(self._tuned(each, shares[each.name], seconds))
             session.progress.step(each.operation)
 
-    def _taken_out(self) -> list[Dispatch]:
+    def _take_out(self) -> list[Dispatch]:
         return [*take_out(self._module, _emptied(self._folder / "programs"), self._session.limits)]
 
     def _profile(self) -> dict[str, float]:

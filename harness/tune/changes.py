@@ -46,9 +46,7 @@ class Change:
     name: str  # Unique among the changes of a search, and fit for a variant: `o3`, `channels-last`, `isolate.depthwise`
     parts: tuple[str, ...]  # What it is made of, for people: `--iree-opt-level=O3`, `plugin channels-last`
     purpose: str  # What it is for, in a phrase; "": nobody said
-    config: (
-        CompileConfig  # The flags and plugins that it brings. A plugin that the variant has already gets these options.
-    )
+    config: CompileConfig  # The flags and plugins that it brings; a plugin that is there already gets these options
     excludes: frozenset[str] = frozenset()  # Names of the changes that it cannot go together with
     is_level: bool = False  # Whether it is an optimisation level of the compiler's, or its data tiling
 

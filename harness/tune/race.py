@@ -23,14 +23,12 @@ before there are two generations, and where few degrees make that wider, it is t
 and the prior scale.
 
 **The error.** q belongs to the one-sided error / ((candidates - 1) * most): each of the looks at the best candidate, at
-each generation, beside each other candidate that could lead then, spends an equal share (Bonferroni: valid however
-these depend on each other). While none of them errs, the best candidate never leaves, and where a race ends before
-`most` generations, its leader is at most `margin` slower than the best. The chance that either is untrue is at most
-`error` in a race. This supposes that samples of a candidate are independent between generations and stray normally
-around its time, with odd ones rare (two in the same direction among the first three generations make a mistake), and,
-of the first generation alone, that the noise is no wider than the prior says. A rank test would suppose less, and could
-let nobody leave before a dozen generations. `python -m benchmarks.tune.race` counts how often the best leaves on noise
-that was measured.
+each generation, beside each other candidate that could lead then, spends an equal share (Bonferroni). While none of
+them errs, the best candidate never leaves, and where a race ends before `most` generations, its leader is at most
+`margin` slower than the best. The chance that either is untrue is at most `error` in a race. This supposes that samples
+of a candidate are independent between generations and stray normally around its time, with odd ones rare, and, of the
+first generation alone, that the noise is no wider than the prior says. `python -m benchmarks.tune.race` counts how
+often the best leaves on noise that was measured.
 """
 
 import math

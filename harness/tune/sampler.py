@@ -81,7 +81,9 @@ class Sampler:
         best = float(np.dot(self._row(seen[0]), mean))
         centres = [*seen[:_CENTRES], self._climb(seen[0], mean)]
         candidates = {near for centre in centres for near in self._near(centre)} | set(centres)
-        fresh = sorted(filter(self._is_fresh, candidates), key=lambda chosen: (len(chosen), sorted(chosen)))
+        candidates -= self._told.keys() | self._asked
+        possible = (each for each in candidates if len(each) > 1 and not any(failed <= each for failed in self._failed))
+        fresh = sorted(possible, key=lambda chosen: (len(chosen), sorted(chosen)))
         if not fresh:
             return None
         rows = np.array([self._row(each) for each in fresh])
@@ -97,10 +99,6 @@ class Sampler:
             return None
         self._asked.add(chosen)
         return chosen
-
-    def _is_fresh(self, chosen: Set) -> bool:
-        known = chosen in self._told or chosen in self._asked
-        return len(chosen) > 1 and not known and not any(failed <= chosen for failed in self._failed)
 
     def _chances_to_fail(self) -> dict[Set, float]:
         """Of each two changes together: none where they worked in a set, else little, or more where a set failed."""

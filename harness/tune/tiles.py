@@ -63,7 +63,7 @@ _PIPELINE = re.compile(r"pipeline = (?:#iree_\w+\.pipeline<)?([\w.]+)")
 def root_of(source: Mapping[str, Any], configured: Mapping[str, Any]) -> tuple[Root | None, str]:
     """The root of a dispatch; or None, and why it has none that a spec can configure, as a phrase."""
     operations: Sequence[Mapping[str, Any]] = configured["operations"]
-    operation = max(operations, key=lambda each: _weight(tiles_of(each["configuration"])), default=None)
+    operation = max(operations, key=_weight, default=None)
     tiles = tiles_of(operation["configuration"]) if operation is not None else {}
     if operation is None or not tiles:
         if any(each["configuration"] for each in operations):
@@ -83,7 +83,7 @@ def root_of(source: Mapping[str, Any], configured: Mapping[str, Any]) -> tuple[R
         return None, f"the compiler tiles a {name} of {ranges} in it, which it makes just before"
     pipeline = _PIPELINE.search(configured["pipeline"])
     root = Root(
-        op=operation["op"],
+        op=name,
         loops=loops,
         operands=tuple(operation["operands"]),
         element_bits=operation["element_bits"],
@@ -103,9 +103,9 @@ def tiles_of(configuration: str) -> dict[str, tuple[int, ...]]:
     return {level: tuple(map(int, split(inside(sizes, 0)))) for level, _, sizes in fields if _SIZES.fullmatch(sizes)}
 
 
-def _weight(tiles: Mapping[str, tuple[int, ...]]) -> tuple[bool, int]:
+def _weight(operation: Mapping[str, Any]) -> tuple[bool, int]:
     """Of several operations that have tile sizes the one that reduces decides, and then the one with most levels."""
-    levels = [level for level, sizes in tiles.items() if any(sizes)]
+    levels = [level for level, sizes in tiles_of(operation["configuration"]).items() if any(sizes)]
     return any("reduction" in level for level in levels), len(levels)
 
 

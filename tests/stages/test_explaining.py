@@ -178,7 +178,7 @@ class Edges:
         self.once: Once | None = None
         self.code_error = ""
         self.executables = tuple(Executable(name=name, phases={}, dispatches=1) for name in ("d_0", "d_1"))
-        for name in ("attribute", "_parts", "_final_code"):
+        for name in ("attribute", "_parts", "final_code"):
             monkeypatch.setattr(explaining, name, getattr(self, name.strip("_")))
         monkeypatch.setattr(ir, "find_module", self.find_module)
 
@@ -211,7 +211,7 @@ class Edges:
             notes=("a note of measuring",),
         )
 
-    def final_code(self, _: object, names: Sequence[str], __: object) -> Mapping[str, Code]:
+    def final_code(self, _: object, names: Sequence[str], *__: object) -> Mapping[str, Code]:
         """Nothing, of the names that are kept."""
         if self.code_error:
             raise CaseError("ir", self.code_error)
