@@ -185,28 +185,21 @@ def test_what_crashes_is_left_out_from_then_on(tmp_path: Path, monkeypatch: pyte
     assert [len(names) for names in asked] == [2, 1]
 
 
-def test_dispatches_without_a_program_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dispatches_that_cannot_be_timed_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scripted(monkeypatch, base=1e6, head=1e6)
     dynamic = an_executable("main_dispatch_1_dynamic")
-    modules = sides(tmp_path)
-    base, _ = turns(modules, tmp_path / "folder", an_executable(CONV), dynamic)(0)
-    assert (list(base.dispatch_ns), base.dispatch_ns[dynamic.name]) == ([CONV, dynamic.name], 0)
-    assert list(base.untimed) == [dynamic.name]
-    assert base.untimed[dynamic.name].startswith("iree-compile makes no program of it alone")
-    failing = a_module(modules[1].loadable.toolchain, tmp_path / "failing", compile_flags=["--fake-exit=3"])
-    _, nothing = turns((modules[0], failing), tmp_path / "other", dynamic)(0)
-    why = "iree-compile exited with status 3 as it wrote its dispatches one by one"
-    assert (nothing.dispatch_ns, nothing.untimed) == ({dynamic.name: 0}, {dynamic.name: why})
-
-
-def test_a_dispatch_whose_first_try_says_nothing_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scripted(monkeypatch, head=1e6)
     base, head = sides(tmp_path)
+    found, _ = turns((base, head), tmp_path / "folder", an_executable(CONV), dynamic)(0)
+    assert (list(found.dispatch_ns), found.dispatch_ns[dynamic.name]) == ([CONV, dynamic.name], 0)
+    assert found.untimed[dynamic.name].startswith("iree-compile makes no program of it alone")
+    failing = a_module(head.loadable.toolchain, tmp_path / "failing", compile_flags=["--fake-exit=3"])
+    with_dumps(tmp_path / "other" / "base", dumped())
     silent = replace(base, loadable=replace(base.loadable, run_flags=("--fake_no_output",)))
-    found, _ = turns((silent, head), tmp_path / "folder")(0)
-    assert found.untimed[CONV].startswith(
-        "it does not run alone: iree-benchmark-module printed JSON of an unknown form"
-    )
+    quiet, nothing = turns((silent, failing), tmp_path / "other")(0)
+    why = "it does not run alone: iree-benchmark-module printed JSON of an unknown form"
+    assert quiet.untimed[CONV].startswith(why)
+    why = "iree-compile exited with status 3 as it wrote its dispatches one by one"
+    assert (nothing.dispatch_ns, nothing.untimed) == ({CONV: 0}, {CONV: why})
 
 
 BODY = """\
