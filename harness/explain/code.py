@@ -32,7 +32,7 @@ class Work:
     registers: str = ""  # The widest kind of vector registers that it names, of `_REGISTERS`; "": none
     multiply_adds: int = 0  # Of vectors
     scalar_multiply_adds: int = 0  # Of single numbers
-    accumulators: int = 0  # Registers that its multiply-adds add to: how many of them can be under way at once
+    accumulators: frozenset[str] = frozenset()  # Registers that its multiply-adds add to: as many can be under way
     loads: int = 0  # Registers of floating numbers or vectors that are read from memory, also by a multiply-add
     lane_moves: int = 0  # Shuffles, inserts, extracts and gathers of vectors' elements
     spills: int = 0  # Moves of vector registers to and from fixed places on the stack
@@ -99,7 +99,7 @@ def _code_of(lines: Sequence[str], effect_of: "EffectOf") -> Code:
     """A function's facts; a loop is what stands between a label and the last jump back to it."""
     begins: dict[str, int] = {}
     ends: dict[int, int] = {}
-    effects: list[Effect] = []
+    effects: list[Work] = []
     digest = hashlib.sha256()
     for line in lines:
         if label := _LABEL.match(line):
@@ -127,13 +127,13 @@ def read_instruction(line: str) -> Instruction | None:
     return None if not name or name.startswith(".") else (name, tuple(split(rest)))
 
 
-def _work(effects: Sequence["Effect"]) -> Work:
+def _work(effects: Sequence[Work]) -> Work:
     summed = ("multiply_adds", "scalar_multiply_adds", "loads", "lane_moves", "spills")
     return Work(
         instructions=len(effects),
         registers=max((effect.registers for effect in effects), key=_REGISTERS.index, default=""),
-        accumulators=len({effect.accumulator for effect in effects} - {""}),
-        calls=tuple(dict.fromkeys(effect.calls for effect in effects if effect.calls)),
+        accumulators=frozenset[str]().union(*(effect.accumulators for effect in effects)),
+        calls=tuple(dict.fromkeys(called for effect in effects for called in effect.calls)),
         **{name: sum(getattr(effect, name) for effect in effects) for name in summed},
     )
 
@@ -146,21 +146,7 @@ _REGISTERS = ("", "q", "xmm", "ymm", "z", "zmm", "tmm")
 A_POINTER = "a pointer"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Effect:
-    """One instruction's part in what code does, in the words of `Work`."""
-
-    registers: str = ""
-    multiply_adds: int = 0
-    scalar_multiply_adds: int = 0
-    accumulator: str = ""  # The register that its multiply-add adds to; "" of a multiplication
-    loads: int = 0
-    lane_moves: int = 0
-    spills: int = 0
-    calls: str = ""  # The function that it calls; `A_POINTER` where that is in a register
-
-
-EffectOf = Callable[[Instruction], Effect]
+EffectOf = Callable[[Instruction], Work]
 
 _X86_REGISTER = re.compile(r"%(?P<kind>[xyzt]mm)\d+")
 _X86_STACK = re.compile(r"(?:-?\d*\(%rsp\)|-\d+\(%rbp\))")
@@ -171,23 +157,23 @@ _X86_PRODUCT = re.compile(r"v?mul(?P<many>[ps])[sdh]|v?pmul(?:l[wdq]|u?dq)")
 _X86_LANES = re.compile(r"v?p?(?:shuf|perm|unpck|insr|insert|extr|align|gather|scatter)\w*")
 
 
-def effect_on_x86(instruction: Instruction) -> Effect:
+def effect_on_x86(instruction: Instruction) -> Work:
     """What an instruction of x86-64 does."""
     name, operands = instruction
     if name.startswith("call"):
-        return Effect(calls=_called(operands))
+        return Work(calls=(_called(operands),))
     kinds = [register["kind"] for operand in operands if (register := _X86_REGISTER.match(operand))]
     if not kinds:
-        return Effect()
+        return Work()
     adds = _X86_ADDS.fullmatch(name)
     multiplies = adds or _X86_PRODUCT.fullmatch(name)
     is_scalar = multiplies is not None and multiplies["many"] == "s"
     memory = [operand for operand in operands if "(" in operand]
-    return Effect(
+    return Work(
         registers=max(kinds, key=_REGISTERS.index),
         multiply_adds=int(multiplies is not None and not is_scalar),
         scalar_multiply_adds=int(is_scalar),
-        accumulator=operands[-1].partition(" ")[0] if adds else "",
+        accumulators=frozenset([operands[-1].partition(" ")[0]] if adds else []),
         loads=int(bool(memory) and "(" not in operands[-1]),
         lane_moves=int(_X86_LANES.fullmatch(name) is not None),
         spills=int(any(map(_X86_STACK.match, memory))),
@@ -212,25 +198,25 @@ _ARM_PRODUCT = re.compile(r"fmulx?|fnmul|mul|[su]mull2?")
 _ARM_LANES = re.compile(r"zip[12]|uzp[12]|trn[12]|ext|tbl|tbx|ins|rev\d\d|splice|compact")
 
 
-def effect_on_aarch64(instruction: Instruction) -> Effect:
+def effect_on_aarch64(instruction: Instruction) -> Work:
     """What an instruction of AArch64 does."""
     name, operands = instruction
     if name in ("bl", "blr"):
-        return Effect(calls=A_POINTER if name == "blr" else _called(operands))
+        return Work(calls=(A_POINTER if name == "blr" else _called(operands),))
     whole = [found["kind"] for operand in operands if (found := _ARM_WHOLE.fullmatch(operand))]
     kinds = [*whole, *(found["kind"] for operand in operands if (found := _ARM_VECTOR.match(operand)))]
     moves_lanes = name in ("mov", "ld1") and any(_ARM_LANE.search(operand) for operand in operands)
     is_scalar = bool(operands) and _ARM_SCALAR.fullmatch(operands[0]) is not None
     if not (kinds or is_scalar or moves_lanes):
-        return Effect()
+        return Work()
     adds = _ARM_ADDS.fullmatch(name) is not None
     multiplies = int(adds or _ARM_PRODUCT.fullmatch(name) is not None)
     on_stack = name.startswith(("ld", "st")) and any(_ARM_STACK.fullmatch(operand) for operand in operands)
-    return Effect(
+    return Work(
         registers="z" if "z" in kinds else "q" if kinds else "",
         multiply_adds=0 if is_scalar else multiplies,
         scalar_multiply_adds=multiplies if is_scalar else 0,
-        accumulator=operands[0].partition(".")[0] if adds else "",
+        accumulators=frozenset([operands[0].partition(".")[0]] if adds else []),
         loads=(2 if name in ("ldp", "ldnp") else 1) if name.startswith("ld") else 0,
         lane_moves=int(moves_lanes or _ARM_LANES.fullmatch(name) is not None),
         spills=len(whole) if on_stack else 0,
@@ -268,7 +254,7 @@ def code_changes(base: Code, head: Code, labels: Labels) -> list[str]:
     if one is not None and other is not None:
         say("the innermost loop has", _multiply_adds(one), _multiply_adds(other))
         if one.arithmetic and other.arithmetic:
-            uses = one.accumulators, other.accumulators
+            uses = len(one.accumulators), len(other.accumulators)
             say("it uses", plural(uses[0], "accumulator register"), f"{uses[1]:,}", told=uses[0] != uses[1])
             loads = one.loads / one.arithmetic, other.loads / other.arithmetic
             say("it loads", f"{loads[0]:.2g} registers a multiply-add", f"{loads[1]:.2g}", told=_far_apart(*loads))

@@ -5,7 +5,7 @@ neighbour's: so it is judged together with that, and a part's two sides do the s
 tell. Every executable is in exactly one part.
 """
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -53,16 +53,17 @@ def match_parts(base: Sequence[Executable], head: Sequence[Executable]) -> tuple
     it, else with the pair after it, if that pair's code differs: it was fused into that, or split from it. Where
     neither differs, it is a part of one side.
     """
+    sides = (base, head)
     matches = match_executables(base, head)
     pairs: list[_Pair] = [
         (match.base.name, match.head.name, match.by) for match in matches if match.base and match.head
     ]
-    pairs += _pairs_of_kinds(base, head, _numbers(pairs))
-    numbers = _numbers(pairs)
-    stretches = [_without_partner(side, known) for side, known in zip((base, head), numbers, strict=True)]
+    pairs += _pairs_of_kinds(sides, pairs)
+    numbers = [{pair[which]: number for number, pair in enumerate(pairs)} for which in (0, 1)]
+    stretches = _without_partner(sides, pairs)
     on_both = set(stretches[0].values()) & set(stretches[1].values())
     parts: dict[Hashable, tuple[list[Executable], list[Executable]]] = {}
-    for which, side in enumerate((base, head)):
+    for which, side in enumerate(sides):
         for executable in side:
             key: Hashable = numbers[which].get(executable.name)
             if key is None:
@@ -80,21 +81,10 @@ def match_parts(base: Sequence[Executable], head: Sequence[Executable]) -> tuple
     return tuple(found)
 
 
-def _numbers(pairs: Sequence[_Pair]) -> tuple[dict[str, int], dict[str, int]]:
-    """The number of its pair, by name of base's executables and of head's."""
-    return (
-        {of_base: number for number, (of_base, _, _) in enumerate(pairs)},
-        {of_head: number for number, (_, of_head, _) in enumerate(pairs)},
-    )
-
-
-def _pairs_of_kinds(
-    base: Sequence[Executable], head: Sequence[Executable], numbers: tuple[Mapping[str, int], Mapping[str, int]]
-) -> list[_Pair]:
+def _pairs_of_kinds(sides: Sequence[Sequence[Executable]], pairs: Sequence[_Pair]) -> list[_Pair]:
     """Executables without a partner, of a kind of which as many stand in the same stretch of both sides."""
     kinds: dict[tuple[_Between, str], tuple[list[str], list[str]]] = {}
-    for which, side in enumerate((base, head)):
-        stretches = _without_partner(side, numbers[which])
+    for which, (side, stretches) in enumerate(zip(sides, _without_partner(sides, pairs), strict=True)):
         for executable in side:
             kind = executable.operation.partition("_")[0]
             if executable.name in stretches and kind not in _NO_KIND:
@@ -107,15 +97,19 @@ def _pairs_of_kinds(
     ]
 
 
-def _without_partner(side: Sequence[Executable], numbers: Mapping[str, int]) -> dict[str, _Between]:
-    """By name of each executable that is in no pair: the pairs before and after it."""
-    found: dict[str, _Between] = {}
-    waiting: list[str] = []
-    last: int | None = None
-    for executable in side:
-        if executable.name in numbers:
-            found |= dict.fromkeys(waiting, (last, numbers[executable.name]))
-            waiting, last = [], numbers[executable.name]
-        else:
-            waiting.append(executable.name)
-    return found | dict.fromkeys(waiting, (last, None))
+def _without_partner(sides: Sequence[Sequence[Executable]], pairs: Sequence[_Pair]) -> list[dict[str, _Between]]:
+    """Of each side, by name of each executable that is in no pair: the pairs before and after it."""
+    found: list[dict[str, _Between]] = []
+    for which, side in enumerate(sides):
+        numbers = {pair[which]: number for number, pair in enumerate(pairs)}
+        before, waiting = None, list[str]()
+        found.append({})
+        for executable in side:
+            number = numbers.get(executable.name)
+            if number is None:
+                waiting.append(executable.name)
+            else:
+                found[-1] |= dict.fromkeys(waiting, (before, number))
+                before, waiting = number, []
+        found[-1] |= dict.fromkeys(waiting, (before, None))
+    return found

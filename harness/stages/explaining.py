@@ -297,15 +297,10 @@ class ExplanationSession(SidesSession[ExplainOptions, ExplanationDirectory]):
 def _apart(options: ExplainOptions) -> tuple[tuple[str, ...], str | None]:
     """The words of both sides, or of the run that has both, and the case; None: no case is said."""
     words, number = options.words, 1 if options.within else 2
-    if len(words) > number + 1:
-        form = "a run and the case with --within" if options.within else "base, head and the case"
-        raise UsageError(f"{len(words)} words are given, and harness explain takes {form}; leave out {words[-1]}")
+    if len(words) not in (number, number + 1) or (options.variant is not None and not options.within):
+        raise UsageError(_FORM)
     if len(words) == number + 1 and options.case is not None:
         raise UsageError(f"{words[-1]} and --case {options.case} both say which case is meant; leave one of them out")
-    if options.variant is not None and not options.within:
-        raise UsageError("--variant is for a variant of one run; give --within too, or leave --variant out")
-    if len(words) < number:
-        raise UsageError(_FORM)
     return words[:number], words[number] if len(words) > number else options.case
 
 

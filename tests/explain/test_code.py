@@ -7,7 +7,6 @@ import pytest
 
 from harness.explain.code import (
     A_POINTER,
-    Effect,
     Work,
     effect_on_aarch64,
     effect_on_x86,
@@ -20,29 +19,38 @@ from tests.explain.conftest import AARCH64, CONVOLUTION, MATMUL, X86, a_module
 from tests.ir.conftest import HASWELL_FLAGS, LIMITS, MODEL
 
 X86_EFFECTS: dict[str, dict[str, Any]] = {
-    "vfmadd231ps (%r10,%rcx,4){1to16}, %zmm14, %zmm0 {%k1}": {"multiply_adds": 1, "accumulator": "%zmm0", "loads": 1},
-    "vfmadd231ps 64(%rsp), %ymm1, %ymm2": {"multiply_adds": 1, "accumulator": "%ymm2", "loads": 1, "spills": 1},
-    "vfnmadd213ss %xmm1, %xmm2, %xmm3": {"scalar_multiply_adds": 1, "accumulator": "%xmm3"},
+    "vfmadd231ps (%r10,%rcx,4){1to16}, %zmm14, %zmm0 {%k1}": {
+        "multiply_adds": 1,
+        "accumulators": frozenset({"%zmm0"}),
+        "loads": 1,
+    },
+    "vfmadd231ps 64(%rsp), %ymm1, %ymm2": {
+        "multiply_adds": 1,
+        "accumulators": frozenset({"%ymm2"}),
+        "loads": 1,
+        "spills": 1,
+    },
+    "vfnmadd213ss %xmm1, %xmm2, %xmm3": {"scalar_multiply_adds": 1, "accumulators": frozenset({"%xmm3"})},
     "vmulps %ymm1, %ymm2, %ymm3": {"multiply_adds": 1},
-    "{vex} vpdpbusd %ymm0, %ymm1, %ymm2": {"multiply_adds": 1, "accumulator": "%ymm2"},
+    "{vex} vpdpbusd %ymm0, %ymm1, %ymm2": {"multiply_adds": 1, "accumulators": frozenset({"%ymm2"})},
     "vmovups %ymm1, 64(%rsp)": {"spills": 1},
     "vmovups -96(%rbp), %ymm1": {"loads": 1, "spills": 1},
     "vmovups %ymm1, 64(%rsp,%rax,4)": {},
     "vinsertps $16, 4(%rax), %xmm0, %xmm0": {"loads": 1, "lane_moves": 1},
     "movq %rax, 8(%rsp)": {},
-    "callq expf@PLT": {"calls": "expf"},
-    "callq *%rax": {"calls": A_POINTER},
+    "callq expf@PLT": {"calls": ("expf",)},
+    "callq *%rax": {"calls": (A_POINTER,)},
 }
 AARCH64_EFFECTS: dict[str, dict[str, Any]] = {
-    "fmla v0.4s, v1.4s, v2.s[0]": {"registers": "q", "multiply_adds": 1, "accumulator": "v0"},
-    "fmla z0.s, p0/m, z1.s, z2.s": {"registers": "z", "multiply_adds": 1, "accumulator": "z0"},
-    "fmadd s0, s1, s2, s3": {"scalar_multiply_adds": 1, "accumulator": "s0"},
+    "fmla v0.4s, v1.4s, v2.s[0]": {"registers": "q", "multiply_adds": 1, "accumulators": frozenset({"v0"})},
+    "fmla z0.s, p0/m, z1.s, z2.s": {"registers": "z", "multiply_adds": 1, "accumulators": frozenset({"z0"})},
+    "fmadd s0, s1, s2, s3": {"scalar_multiply_adds": 1, "accumulators": frozenset({"s0"})},
     "fmul v0.4s, v1.4s, v2.4s": {"registers": "q", "multiply_adds": 1},
     "ldp q0, q1, [sp, #32]": {"registers": "q", "loads": 2, "spills": 2},
     "zip1 v2.4s, v2.4s, v3.4s": {"registers": "q", "lane_moves": 1},
     "mov v0.s[1], v1.s[0]": {"lane_moves": 1},
     "mul x0, x1, x2": {},
-    "blr x8": {"calls": A_POINTER},
+    "blr x8": {"calls": (A_POINTER,)},
 }
 
 
@@ -51,19 +59,27 @@ def test_what_an_instruction_does(line: str) -> None:
     instruction = read_instruction(f"\t{line}")
     assert instruction is not None
     if line in AARCH64_EFFECTS:
-        assert effect_on_aarch64(instruction) == Effect(**AARCH64_EFFECTS[line])
+        assert effect_on_aarch64(instruction) == Work(**AARCH64_EFFECTS[line])
     else:
         wide = next((kind for kind in ("zmm", "ymm", "xmm") if kind in line), "")
-        assert effect_on_x86(instruction) == Effect(registers=wide, **X86_EFFECTS[line])
+        assert effect_on_x86(instruction) == Work(registers=wide, **X86_EFFECTS[line])
 
 
 def test_facts_by_target() -> None:
     convolution = read_code(X86, {CONVOLUTION})[CONVOLUTION]
-    assert convolution.main_loop == Work(instructions=6, registers="zmm", multiply_adds=2, accumulators=2, loads=3)
+    assert convolution.main_loop == Work(
+        instructions=6, registers="zmm", multiply_adds=2, accumulators=frozenset({"%zmm0", "%zmm1"}), loads=3
+    )
     assert (convolution.whole.instructions, convolution.whole.spills) == (14, 1)
     found = read_code(AARCH64, {MATMUL, "nobody"})[MATMUL]
     assert found.main_loop == Work(
-        instructions=9, registers="q", multiply_adds=2, accumulators=2, loads=3, lane_moves=1, spills=1
+        instructions=9,
+        registers="q",
+        multiply_adds=2,
+        accumulators=frozenset({"v0", "v1"}),
+        loads=3,
+        lane_moves=1,
+        spills=1,
     )
     assert (found.whole.scalar_multiply_adds, found.whole.calls) == (1, ("expf",))
     assert read_code('\t.attribute\t5, "rv64i2p1"\nf:\n\tflw\tfs0, 0(a0)\n\tret\n', {"f"}) == {}, "it is RISC-V's"

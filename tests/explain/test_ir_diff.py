@@ -72,8 +72,8 @@ def differences(
     return "; ".join((found.differs_at, *found.what)), found.lines
 
 
-LONG_LOOP = Work(instructions=93, registers="zmm", multiply_adds=64, accumulators=8, loads=72)
-SHORT_LOOP = Work(instructions=12, scalar_multiply_adds=8, accumulators=1, loads=16, lane_moves=24)
+LONG_LOOP = Work(instructions=93, registers="zmm", multiply_adds=64, accumulators=frozenset("12345678"), loads=72)
+SHORT_LOOP = Work(instructions=12, scalar_multiply_adds=8, accumulators=frozenset("1"), loads=16, lane_moves=24)
 NARROW, WIDE = (Work(instructions=9, registers=kind) for kind in ("xmm", "zmm"))
 
 

@@ -56,11 +56,10 @@ BASE = a_side(STOCK, FAST, label="results/base")
 @pytest.mark.parametrize(
     ("words", "options", "sentence"),
     [
-        ("a b c d", {}, "4 words are given, and harness explain takes base, head and the case"),
         ("a", {}, "give two sides and a case, as in `harness explain"),
         ("a b c", {"case": "d"}, "c and --case d both say which case is meant; leave one of them out"),
-        ("a b", {"variant": "fast"}, "--variant is for a variant of one run; give --within too"),
-        ("a b c", {"within": True}, "3 words are given, and harness explain takes a run and the case with --within"),
+        ("a b", {"variant": "fast"}, "or one run with --within and --variant"),
+        ("a b c", {"within": True}, "or one run with --within and --variant"),
     ],
 )
 def test_words_that_do_not_go_together(words: str, options: dict[str, Any], sentence: str) -> None:
