@@ -5,7 +5,6 @@ one takes away. Git runs no hook for it. What else happens in a tree is what the
 """
 
 import os
-import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -27,7 +26,6 @@ _SETTINGS = (
     *("-c", "log.showSignature=false"),
 )
 _ENVIRONMENT = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
-_WHOLE_HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,19 +59,17 @@ def find_commit(name: str) -> Commit | None:
 def require_commit(name: str) -> Commit:
     """The commit that git knows by this name."""
     if (commit := find_commit(name)) is None:
-        raise UsageError(f"{shown(name)}: {how_to_have(name)}")
+        raise UsageError(f"{shown(name)}: {how_to_have()}")
     return commit
 
 
-def how_to_have(name: str) -> str:
-    """Why there is no commit of this name, and what to do about it, as the end of a sentence."""
+def how_to_have() -> str:
+    """Why there is no commit of a name, and what to do about it, as the end of a sentence."""
     where = _git("rev-parse", "--show-toplevel", "--is-shallow-repository")
     if where is None:
         return "commits are compared with git, which is not installed; install it, or compare runs"
     if not where.ok:
         return f"git finds no repository here ({_last_line(where.stderr)}); call it from a checkout of the commits"
-    if _WHOLE_HASH.fullmatch(name):
-        return f"this repository has no such commit; `git fetch origin {name}` gets it where the origin has it"
     if where.stdout.split()[-1] == "true":
         return "this clone is shallow and has no such commit; `git fetch --unshallow` gets the older ones"
     return "this repository has no such commit; `git fetch origin` gets those that the origin has"

@@ -45,7 +45,7 @@ from harness.errors import UsageError
 from harness.machine.identity import Environment
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
 from harness.records.case import Gate
-from harness.records.comparison import Comparison, Row, SideFacts, Verdict
+from harness.records.comparison import Comparison, Row, Verdict
 from harness.records.run import HostRecord
 from harness.stats.rule import Rule
 from harness.store.evidence import why_refused
@@ -212,13 +212,24 @@ def conclude(
     if options.fleet is not None and not hosts:  # nothing had to be measured, or could be: not here either
         environment = {}
     rows, unused = apply_gates(_in_order(rows, plan.pairs), plan.gates, plan.left_out)
-    rows = [_with_program(row, plan) for row in rows]
+    facts = side_facts(base, base.label), side_facts(head, head.label)
+    if plan.within:
+        baselines = [pair.base.variant for pair in plan.pairs if pair.base is not None]
+        variants = [pair.head.variant for pair in plan.pairs if pair.head is not None]
+        facts = side_facts(base, "baseline", baselines), side_facts(head, "variants", variants)
+    programs = {name: known.remark for name, known in plan.outputs.items() if known.remark}
+    rows = [
+        replace(row, reason="; ".join(filter(None, (row.reason, programs[row.case]))))
+        if row.case in programs and row.metric == LATENCY.name and not row.control
+        else row
+        for row in rows
+    ]
     rows = [with_repro(row, pairs[row.case], base, head, options) for row in rows]
     return Comparison(
         id=name,
         created=created,
-        base=side_facts(base, base.label) if not plan.within else _within("baseline", base, plan),
-        head=side_facts(head, head.label) if not plan.within else _within("variants", head, plan),
+        base=facts[0],
+        head=facts[1],
         within=plan.within,
         mode="remeasured" if options.remeasure else "recorded",
         machine=machine_facts(environment, rows, hosts),
@@ -230,18 +241,6 @@ def conclude(
         command=command,
         hosts=tuple(hosts),
     )
-
-
-def _within(label: str, side: Side, plan: Plan) -> SideFacts:
-    cases = [pair.base if label == "baseline" else pair.head for pair in plan.pairs]
-    return side_facts(side, label, [case.variant for case in cases if case is not None])
-
-
-def _with_program(row: Row, plan: Plan) -> Row:
-    known = plan.outputs.get(row.case)
-    if known is None or not known.remark or row.metric != LATENCY.name or row.control:
-        return row
-    return replace(row, reason=f"{row.reason}; {known.remark}" if row.reason else known.remark)
 
 
 def _in_order(rows: list[Row], pairs: Sequence[Pair]) -> list[Row]:

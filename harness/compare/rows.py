@@ -320,15 +320,15 @@ def is_of(gate: Gate, pair: Pair) -> bool:
     return _is_of(gate, pair.name, pair.case)
 
 
-def _decides(gate: Gate, row: Row) -> bool:
-    stands = row.metric == gate.metric or (row.verdict == "identical" and _is_exact(gate.metric))
-    return stands and not row.control and _is_of(gate, row.case, row)
-
-
 def _is_of(gate: Gate, name: str, of: Row | Case) -> bool:
     """Whether a gate is of a case; in a run of several toolchains its pattern may leave the toolchain out."""
     match = matching([gate.cases]).match
     return bool(match(name) or match(f"{of.model}/{of.variant}@{of.device}"))
+
+
+def _decides(gate: Gate, row: Row) -> bool:
+    stands = row.metric == gate.metric or (row.verdict == "identical" and _is_exact(gate.metric))
+    return stands and not row.control and _is_of(gate, row.case, row)
 
 
 def _gated(row: Row, gates: Sequence[Gate]) -> Row:
@@ -342,26 +342,17 @@ def _gated(row: Row, gates: Sequence[Gate]) -> Row:
 
 
 def _is_violated(gate: Gate, row: Row) -> bool:
-    if not _is_exact(row.metric) and gate.direction not in _FOUND.get(row.verdict, ()):
+    is_exact = _is_exact(row.metric)
+    if not is_exact and gate.direction not in _FOUND.get(row.verdict, ()):
         return False
-    change = _change(row)
-    if change is None:  # changed beyond a floor, by how much is not known: no limit can excuse it
-        return True
-    if gate.direction == "any":
-        change = abs(change)
-    elif gate.direction == "decrease":
-        change = -change
-    allowed = max(gate.absolute or 0.0, (gate.relative or 0.0) * (row.base_value or 0.0))
+    base, ratio = row.base_value, None if is_exact else row.ratio  # of a statistical metric by its estimate
+    if base is None or (ratio is None and row.head_value is None):
+        return True  # changed beyond a floor, by how much is not known: no limit can excuse it
+    change = (ratio - 1) * base if ratio is not None else (row.head_value or 0.0) - base
+    if gate.direction != "increase":
+        change = abs(change) if gate.direction == "any" else -change
+    allowed = max(gate.absolute or 0.0, (gate.relative or 0.0) * base)
     return change > allowed and not math.isclose(change, allowed, rel_tol=_ROUNDING)
-
-
-def _change(row: Row) -> float | None:
-    """Head less base, in the metric's unit; of a statistical metric by the estimate of the ratio, where it has one."""
-    if row.base_value is None:
-        return None
-    if not _is_exact(row.metric) and row.ratio is not None:
-        return (row.ratio - 1) * row.base_value
-    return None if row.head_value is None else row.head_value - row.base_value
 
 
 def allowance(gate: Gate) -> str:

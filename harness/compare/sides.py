@@ -85,7 +85,7 @@ def what_is_named(word: str, results: Path) -> Named:
         return commit
     if run.exists() or is_path or (run.parent != Path() and run.parent.is_dir()):
         return run
-    raise UsageError(f"{shown(word)}: there is no such run in {results}, and {how_to_have(word)}")
+    raise UsageError(f"{shown(word)}: there is no such run in {results}, and {how_to_have()}")
 
 
 def resolve(

@@ -19,8 +19,7 @@ from harness.report.data import Field, records, table_of, to_json
 from harness.report.page import Bullets, Code, Heading, Page, Paragraph, Part, Tone
 from harness.report.run_report import Summary
 from harness.report.units import NOTHING, with_unit
-from harness.store.check import WRONG, Finding
-from harness.store.merging import Outcome
+from harness.store.merging import WRONG, Finding, Outcome
 from harness.store.tables import NOTHING_YET
 from harness.text import did_you_mean, plural
 

@@ -46,7 +46,7 @@ def rows_of(run: Run, *, now: datetime | None = None) -> dict[str, list[Record]]
     started = utc_text(run.header.started)
     report = build_report(run)
     facts = _facts_of_cases(run)
-    clock = clock_fault(run.header.started, run.rounds, now or datetime.now(timezone.utc))
+    clock = clock_fault(run.header.started, now or datetime.now(timezone.utc))
     return {
         "runs": [_run_row(run, started, report, clock)],
         "points": _points(run, started, report, facts),

@@ -75,8 +75,7 @@ class Contents:
     """What a folder holds; paths are relative to it."""
 
     kind: Kind[Any] | None
-    known: dict[str, int]  # Files of its kind, by path, with their bytes
-    unknown: tuple[str, ...]  # Other files, which the harness does not write
+    known: dict[str, int]  # The files that the harness writes, by path, with their bytes
 
     @property
     def finished(self) -> bool:
@@ -88,17 +87,10 @@ class Contents:
         """Of the known files."""
         return sum(self.known.values())
 
-    @property
-    def beside(self) -> str:
-        """What else it holds, in words; "" where that is nothing."""
-        more = f" and {len(self.unknown) - 1} more" if len(self.unknown) > 1 else ""
-        return f"{shown(self.unknown[0])}{more}" if self.unknown else ""
-
 
 def look_into(folder: Path) -> Contents:
     """List a folder without following a link or opening a file."""
     known: dict[str, int] = {}
-    unknown: list[str] = []
     if folder.is_symlink():
         raise RunError(f"{folder}: is a symbolic link, which is not followed; give the folder itself")
     try:
@@ -112,13 +104,11 @@ def look_into(folder: Path) -> Contents:
                     raise RunError(f"{folder}: {shown(path)} is {what}, which no run has; take it away")
                 if is_known(path):
                     known[path] = status.st_size
-                elif not file.name.startswith("."):  # locks, and files that were being written
-                    unknown.append(path)
     except OSError as error:
         raise RunError(f"{folder}: cannot be listed ({error.strerror}); mend its permissions") from None
     if len(telling := [kind.file for kind in _COPIED if kind.file in known]) > 1:
         raise RunError(f"{folder}: has both {telling[0]} and {telling[1]}, which no folder does; look at it")
-    return Contents(kind=kind_of(known), known=dict(sorted(known.items())), unknown=tuple(sorted(unknown)))
+    return Contents(kind=kind_of(known), known=dict(sorted(known.items())))
 
 
 def _raise(error: OSError) -> None:

@@ -204,7 +204,7 @@ def test_a_rule_may_have_a_level_of_its_own_for_a_plain_change(log_ratio: float,
     assert (outcome.decision, len(outcome.generations)) == ("regressed", size)
 
 
-@pytest.mark.parametrize("rows", [1, 51, 52, 60, 104])
+@pytest.mark.parametrize("rows", [1, 52])
 def test_a_plain_change_is_found_among_however_many_rows(rows: int) -> None:
     """From twelve generations on there are two looks, which make each of them worth less."""
     tasks = [a_task(f"equal {number}", generations(*EQUAL, seconds=3.0), budget_s=15) for number in range(rows - 1)]
@@ -251,8 +251,7 @@ def spent_before_last(outcome: Outcome) -> float:
     return sum(generation.seconds for generation in outcome.generations[:-1])
 
 
-@pytest.mark.parametrize("first", [0.01, 0.5, 3.0, 40.0])
-@pytest.mark.parametrize("later", [0.05, 1.0, 3.0])
+@pytest.mark.parametrize(("first", "later"), [(0.01, 3.0), (3.0, 0.05), (40.0, 1.0)])
 def test_whatever_later_generations_cost_the_last_one_begins_within_the_budget(first: float, later: float) -> None:
     steps = [a_generation(NOISY[n], seconds=first if n == 0 else later) for n in range(1000)]
     outcome = outcome_of(steps, budget_s=32)

@@ -37,12 +37,9 @@ def of(*changes: float, floor: float = 0.01, rows: int = 1) -> tuple[Standing, f
 @pytest.mark.parametrize(
     ("changes", "floor", "standing"),
     [
-        ((-0.40, -0.39, -0.41), 0.01, "lower"),
         ((0.05, 0.06, 0.04), 0.01, "higher"),
-        ((0.020, 0.021, 0.019), 0.01, "higher"),
         ((0.020, 0.021, 0.019), 0.03, "equal"),
         ((0.020, 0.021, 0.019), 0.02, "open"),  # it differs, and may lie on either side of the floor
-        ((0.001, -0.001, 0.0), 0.01, "equal"),
         ((0.004, 0.005, 0.006), 0.01, "equal"),  # it differs, by less than the floor
         ((-0.05, 0.05, 0.0), 0.01, "open"),
         ((0.5,), 0.01, "open"),

@@ -89,17 +89,13 @@ def test_weights_of_a_commit_are_read_in_its_tree(kept: Kept, tmp_path: Path) ->
     assert module.loadable.parameters["net"].read_bytes() == b"as they were"
 
 
-MODULE_GONE = "the module of net/stock@cpu in results/base is no longer in the cache"
-MODEL_GONE = "the model of net/stock@cpu in results/base is no longer in the cache"
-
-
 @pytest.mark.parametrize(
     ("file", "sentence"),
     [
-        ("cache/models/net.mlir", MODEL_GONE),
+        ("cache/models/net.mlir", "the model of net/stock@cpu in results/base is no longer in the cache"),
         ("cache/models/input0.npy", "the inputs of net/stock@cpu in results/base are no longer in the cache"),
         ("suites/net.irpa", "the weights 'net' of net/stock@cpu in results/base are not at {file}"),
-        ("cache/builds", MODULE_GONE),
+        ("cache/builds", "the module of net/stock@cpu in results/base is no longer in the cache"),
     ],
 )
 def test_what_is_gone_is_named(kept: Kept, file: str, sentence: str) -> None:

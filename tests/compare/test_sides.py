@@ -109,13 +109,6 @@ def test_sides_come_by_position_then_as_toolchains_in_this_order() -> None:
 # --- As runs ---
 
 
-def test_the_same_run_twice_however_it_is_written(base: str, tmp_path: Path) -> None:
-    for again in (base, f"{base}/", f"{Path(base).parent}/./base"):
-        assert message(UsageError, resolved, tmp_path, base, again) == (
-            f"{base} is given twice; --within {base} takes its variants as sides"
-        )
-
-
 def test_nothing_is_installed_before_what_it_is_for_is_known(base: str, installed: list[str], tmp_path: Path) -> None:
     assert message(UsageError, resolved, tmp_path, "iree==3.12.0", "iree==3.13.0") == (
         "sides without a run are compared on a suite; give one, as in --suite suites/x.toml"

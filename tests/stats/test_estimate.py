@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 
 from harness.records.run import Round, Turn
 from harness.stats import Estimate, GroupTimes, estimate_ratio, summarise_latency, tabulate_rounds
-from harness.stats.intervals import paired_mean
-from harness.stats.pairing import Ratios
 
 Pairs = list[list[tuple[int, int]]]
 
@@ -48,17 +46,6 @@ def estimate(pairs: Pairs, case: str = "a", baseline: str = "b") -> Estimate:
 
 def bounds(found: Estimate) -> list[float]:
     return [value for value in (found.low, found.ratio, found.high) if value is not None]
-
-
-def test_it_is_the_mean_of_generation_medians_with_a_t_interval() -> None:
-    medians = [0.02, 0.05, 0.03, 0.06]
-    found = estimate_ratio(
-        [Ratios(logs=np.array([m - 0.5, m, m + 0.1]), case_first=np.zeros(3, dtype=np.bool_)) for m in medians]
-    )
-    mean = paired_mean(np.array(medians), confidence=0.95)
-    assert found is not None
-    assert (found.ratio, found.low, found.high) == pytest.approx(tuple(np.exp([mean.centre, mean.low, mean.high])))
-    assert (found.generations, found.rounds, found.confidence) == (4, 12, 0.95)
 
 
 @pytest.mark.parametrize("pairs", [[[(110, 100)] * 1000], [[(110, 100)] * 3] * 4])

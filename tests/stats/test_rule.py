@@ -147,20 +147,6 @@ def test_what_can_not_be_found(measured: FloatArray, generations: int) -> None:
     assert detectable_change(measured, generations=generations, rule=RULE) is None
 
 
-def test_what_is_called_detectable_is_found_about_that_often() -> None:
-    """On fresh noise of the same kind: nine times in ten, through both stages."""
-    change = detectable(noise(400, spread=0.015, seed=3), 16)
-    looks = plan_looks(16, RULE)
-    hits = 0
-    for seed in range(300):
-        samples = noise(48, spread=0.015, centre=math.log1p(change), seed=1000 + seed)
-        look = take_look(samples[:16], looks=len(looks), rule=RULE)
-        found = standing(look, differs=look.p <= RULE.alpha, floor=RULE.floor)
-        confirmed = is_confirmed(samples[16:32], "higher") or is_confirmed(samples[16:48], "higher")
-        hits += found == "higher" and confirmed
-    assert 0.8 < hits / 300 < 0.97
-
-
 # --- Many rows ---
 
 

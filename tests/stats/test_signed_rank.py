@@ -37,16 +37,6 @@ def test_p_values_are_scipys_exact_ones(sizes: set[int], random: Random) -> None
     assert [found.p, found.p_above, found.p_below] == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.parametrize("samples", [[], [0.1, math.nan], [0.1, math.inf]])
-def test_it_needs_samples_and_finite_ones(samples: list[float]) -> None:
-    with pytest.raises(ValueError, match="finite"):
-        at(*samples)
-
-
-def test_the_centre_is_the_median_of_the_means_of_all_pairs() -> None:
-    assert at(1, 2, 6).centre == 2.75  # of 1, 1.5, 2, 3.5, 4, 6
-
-
 def test_zeros_count_against_every_claim() -> None:
     nothing = at(*[0.0] * 30)
     assert (nothing.centre, nothing.low, nothing.high) == (0, 0, 0)

@@ -13,9 +13,8 @@ from harness.cli import run_command_line
 from harness.history.series import open_history
 from harness.progress import Silent
 from harness.report.rows import rows_of
-from harness.store.check import verify
 from harness.store.marks import RunChoice, Tagging, choose_runs, read_marks, tags_of, write_marks
-from harness.store.merging import merge
+from harness.store.merging import merge, verify
 from harness.store.place import open_place
 from tests.store.made import contents, runs
 

@@ -19,9 +19,8 @@ from harness.records.run import Peak
 from harness.report import render
 from harness.report.rows import rows_of
 from harness.report.run_report import build_report
-from harness.store.check import check_folder
 from harness.store.files import read_document
-from harness.store.merging import Outcome, merge
+from harness.store.merging import Outcome, check_folder, merge
 from harness.store.run_directory import RunDirectory, load_run
 from harness.suite.cases import Shard
 from tests.report.builders import make_build, make_case, make_failed_build, make_header, make_rounds

@@ -261,30 +261,20 @@ def test_a_statement_that_would_write_or_makes_no_sense_is_refused_and_nothing_i
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
 
 
-def rounds(*seconds: float, host: str = "") -> list[Round]:
-    return [
-        Round(group="net@cpu", generation=0, round=number, started_unix_ns=int(second * 1e9), turns=(), host=host)
-        for number, second in enumerate(seconds)
-    ]
-
-
 @pytest.mark.parametrize(
-    ("started", "measured", "fault"),
+    ("started", "fault"),
     [
-        ("2026-11-22T11:00:00+00:00", [], ""),  # a day is not enough to be sure
-        ("2026-11-22T13:00:00+00:00", [], "it started on 2026-11-22, which is in the future"),
-        ("1970-01-01T00:00:07+00:00", [], "it started in 1970, before anything could be measured"),
-        ("yesterday", [], "its start, 'yesterday', is no time"),
-        ("2026-11-21T11:00:00Z", rounds(100, 101, 50), "its clock went back by 51 s while it was measured"),
-        ("2026-11-21T11:00:00Z", rounds(100, 101, 100.5, 102), ""),  # what keeps a clock right may move it by less
-        ("2026-11-21T11:00:00Z", [*rounds(100, 101, host="a"), *rounds(50, 51, host="b")], ""),  # a clock each
+        ("2026-11-22T11:00:00+00:00", ""),  # a day is not enough to be sure
+        ("2026-11-22T13:00:00+00:00", "it started on 2026-11-22, which is in the future"),
+        ("1970-01-01T00:00:07+00:00", "it started in 1970, before anything could be measured"),
+        ("yesterday", "its start, 'yesterday', is no time"),
     ],
 )
-def test_a_clock_that_cannot_be_right(started: str, measured: list[Round], fault: str) -> None:
-    assert clock_fault(started, measured, NOW) == fault
+def test_a_clock_that_cannot_be_right(started: str, fault: str) -> None:
+    assert clock_fault(started, NOW) == fault
 
 
 @given(st.text(max_size=40))
 def test_no_text_is_too_odd_for_a_time(text: str) -> None:
-    assert isinstance(clock_fault(text, (), NOW), str)
+    assert isinstance(clock_fault(text, NOW), str)
     assert utc_text(text) == "" or utc_text(text).endswith("+00:00")
