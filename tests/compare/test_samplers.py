@@ -1,7 +1,7 @@
 """What a comparison measures again: modules found in the cache as the run left them, and compiles side by side."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,37 +22,20 @@ from tests.fakes.fake_toolchain import calls, make_fake_toolchain
 CASE = a_case(run_flags=("--task_topology_group_count=1",))
 
 
-@dataclass
-class Kept:
-    """A run of one case, the cache that it left, and its suite's folder."""
-
-    cache: Path
-    suite: Path
-    toolchain: Toolchain
-    side: Side
-
-    def with_model(self, **changes: object) -> Side:
-        """The run, as if it had recorded something else of its model."""
-        header = self.side.run.header
-        model = replace(header.models[0], **changes)  # type: ignore[arg-type]
-        return side_of(replace(self.side.run, header=replace(header, models=(model,))), self.side.label)
-
-    def gone(self, side: Side | None = None) -> str:
-        """Why the module cannot be found."""
-        with pytest.raises(CacheMiss) as caught:
-            find_module(side or self.side, CASE, self.toolchain, self.cache)
-        return str(caught.value)
+@pytest.fixture
+def toolchain(tmp_path: Path) -> Toolchain:
+    return make_fake_toolchain(tmp_path / "tools")
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> Kept:
+def side(tmp_path: Path, toolchain: Toolchain) -> Side:
+    """A run of one case, whose cache and suite lie in the same folder."""
     cache, suite = tmp_path / "cache", tmp_path / "suites"
     for folder in (cache / "models", suite):
         folder.mkdir(parents=True)
     (cache / "models" / "net.mlir").write_text("func.func @main()")
     np.save(cache / "models" / "input0.npy", np.ones(4, np.float32))
     (suite / "net.irpa").write_bytes(b"weights")
-    toolchain = make_fake_toolchain(tmp_path / "tools")
     request = CompileRequest(
         case=CASE,
         toolchain=toolchain,
@@ -63,7 +46,6 @@ def kept(tmp_path: Path) -> Kept:
         limits=Limits(seconds=60),
     )
     build, _ = BuildCache(cache).compile(request)
-    assert build.failure is None
     model = ModelRecord(
         name="net",
         mlir_sha256="aa" * 32,
@@ -75,17 +57,16 @@ def kept(tmp_path: Path) -> Kept:
         parameter_files={"net": "net.irpa"},
     )
     header = make_header(cases=(CASE,), models=(model,), suite=str(suite / "net.toml"))
-    return Kept(cache, suite, toolchain, side_of(Run(header=header, builds=(build,), finished=True), "results/base"))
+    return side_of(Run(header=header, builds=(build,), finished=True), "results/base")
 
 
-def test_weights_of_a_commit_are_read_in_its_tree(kept: Kept, tmp_path: Path) -> None:
-    header = replace(kept.side.run.header, suite="../suites/small.toml")
-    run = replace(kept.side.run, header=header)
-    (tmp_path / "tree/suites").mkdir(parents=True)
-    (tmp_path / "tree/sub").mkdir()
+def test_weights_of_a_commit_are_read_in_its_tree(side: Side, toolchain: Toolchain, tmp_path: Path) -> None:
+    run = replace(side.run, header=replace(side.run.header, suite="../suites/small.toml"))
+    for folder in ("tree/suites", "tree/sub"):
+        (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "tree/suites/net.irpa").write_bytes(b"as they were")
-    side = replace(kept.side, run=run, root=tmp_path / "tree/sub")
-    module = find_module(side, CASE, kept.toolchain, kept.cache)
+    of_commit = replace(side, run=run, root=tmp_path / "tree/sub")
+    module = find_module(of_commit, CASE, toolchain, tmp_path / "cache")
     assert module.loadable.parameters["net"].read_bytes() == b"as they were"
 
 
@@ -98,10 +79,12 @@ def test_weights_of_a_commit_are_read_in_its_tree(kept: Kept, tmp_path: Path) ->
         ("cache/builds", "the module of net/stock@cpu in results/base is no longer in the cache"),
     ],
 )
-def test_what_is_gone_is_named(kept: Kept, file: str, sentence: str) -> None:
-    path = kept.suite.parent / file
+def test_what_is_gone_is_named(side: Side, toolchain: Toolchain, tmp_path: Path, file: str, sentence: str) -> None:
+    path = tmp_path / file
     path.rename(path.with_name("moved"))
-    assert kept.gone() == sentence.format(file=path)
+    with pytest.raises(CacheMiss) as caught:
+        find_module(side, CASE, toolchain, tmp_path / "cache")
+    assert str(caught.value) == sentence.format(file=path)
 
 
 # --- Latencies ---
@@ -121,11 +104,6 @@ def test_a_generation_is_the_centre_of_its_rounds_and_the_median_of_either_side(
 
 
 # --- Compile times ---
-
-
-@pytest.fixture
-def toolchain(tmp_path: Path) -> Toolchain:
-    return make_fake_toolchain(tmp_path / "tools")
 
 
 def a_module(toolchain: Toolchain, folder: Path, *flags: str) -> Module:

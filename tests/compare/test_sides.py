@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -50,40 +50,16 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return asked
 
 
-@pytest.fixture
-def base(tmp_path: Path) -> str:
-    return a_run(tmp_path, "base")
-
-
 def a_run(folder: Path, name: str) -> str:
     with RunDirectory.create(folder, replace(make_header(), id=name)) as directory:
         return str(directory.path)
 
 
-@dataclass
-class Made:
-    """Makes runs in a folder, and notes the suite and what it is made for."""
-
-    folder: Path
-    noted: list[tuple[object, ...]] = field(default_factory=list)
-
-    def of_release(self, suite: Path, toolchain: Toolchain, others: Sequence[Toolchain]) -> Path:
-        """A run of its own for each release."""
-        self.noted.append((suite, toolchain.version, *(other.version for other in others)))
-        return Path(a_run(self.folder, f"made by {toolchain.version}"))
-
-    def of_commit(self, suite: Path, commit: Commit, which: str) -> tuple[Path, Path]:
-        """A run of its own for each commit."""
-        self.noted.append((suite, which, commit.name))
-        return Path(a_run(self.folder, f"made of {commit.name}")), Path("a tree")
-
-
-def resolved(folder: Path, *sides: str, suite: Path | None = None) -> tuple[list[tuple[str, str]], list[object]]:
-    """Label and run of each side, and what was made."""
-    maker = Made(folder)
+def resolved(folder: Path, *sides: str, suite: Path | None = None) -> None:
+    """Sides with something wrong, which are refused before any run is made."""
     base, head = (what_is_named(side, folder) for side in sides)
-    found = resolve((base, head), suite, maker, lambda _: None)
-    return [(side.label, side.run.header.id) for side in found], list(maker.noted)
+    nobody: Any = None
+    resolve((base, head), suite, nobody, lambda _: None)
 
 
 def message(error: type[HarnessError], function: Callable[..., object], *arguments: object) -> str:
@@ -106,15 +82,16 @@ def test_sides_come_by_position_then_as_toolchains_in_this_order() -> None:
     )
 
 
-# --- As runs ---
-
-
-def test_nothing_is_installed_before_what_it_is_for_is_known(base: str, installed: list[str], tmp_path: Path) -> None:
+def test_nothing_is_installed_before_what_it_is_for_is_known(installed: list[str], tmp_path: Path) -> None:
     assert message(UsageError, resolved, tmp_path, "iree==3.12.0", "iree==3.13.0") == (
         "sides without a run are compared on a suite; give one, as in --suite suites/x.toml"
     )
+    base = a_run(tmp_path, "base")
     nowhere = f"{base}/nowhere"
     assert "there is no such folder" in message(RunError, resolved, tmp_path, "iree==3.12.0", nowhere)
+    assert message(UsageError, resolved, tmp_path, base, f"{tmp_path}/./base") == (
+        f"{base} is given twice; --within {base} takes its variants as sides"
+    )
     assert installed == []
 
 
