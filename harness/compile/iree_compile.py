@@ -134,7 +134,6 @@ def compile_request(request: CompileRequest, key: str, folder: Path) -> tuple[Bu
 
 
 def _count_outputs(request: CompileRequest, folder: Path) -> int:
-    """The number of results of the module's entry function."""
     command = [str(request.toolchain.runtime_tool("iree-dump-module")), MODULE_FILE]
     dump = run_tool("compile", "iree-dump-module", command, cwd=folder, limits=_DUMP_LIMITS)
     if not dump.ok:

@@ -88,7 +88,6 @@ def same_code(base: Sequence[Line], head: Sequence[Line]) -> bool:
 
 
 def _with_constants(lines: Iterable[str]) -> Iterable[str]:
-    """The lines with constants where they are used, and without those that define them."""
     constants: dict[str, str] = {}
     for line in lines:
         if match := _CONSTANT.match(line):

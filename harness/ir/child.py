@@ -45,7 +45,6 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _reason(error: Exception) -> str:
-    """The first diagnostic, without its position."""
     lines = [line for line in str(error).splitlines() if "error: " in line] or [str(error)]
     return lines[0].partition("error: ")[2].partition(": ")[2] or lines[0]
 

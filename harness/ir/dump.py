@@ -105,7 +105,6 @@ def print_ir(file: Path, *, toolchain: Toolchain, limits: Limits) -> str:
 
 
 def _compile(flags: Sequence[str], phases: Sequence[str], toolchain: Toolchain, folder: Path, limits: Limits) -> None:
-    """Run the compiler to the last of the phases."""
     last = _OURS[phases[-1]][0] if phases[-1] in _OURS else phases[-1]
     command = [str(toolchain.iree_compile), MODEL_FILE, "-o", "output.mlir", *flags, *ELIDE_FLAGS]
     command += [f"--compile-to={last}", f"--dump-compilation-phases-to={_PHASES_FOLDER}"]

@@ -139,7 +139,6 @@ class Program:
         return bindings
 
     def _results(self, op: Any) -> list[tuple[Any, list[Any]]]:
-        """Types and dynamic sizes of the results that are buffers of their own."""
         values = iter(segments(op)[_RESULT_DIMS])
         types = [attribute.value for attribute in op.attributes["result_encodings"]]
         sized = [(type_, [next(values) for _ in range(_dynamic(type_))]) for type_ in types]
@@ -155,8 +154,6 @@ class Program:
         return root, type_
 
     def _relate(self, number: int, op: Any) -> None:
-        """Relate the dimensions of an op's operands and results to each other."""
-
         def same(value: Any, other: Any, sizes: Sequence[int] | None = None) -> None:
             shape, others = _shape(value), _shape(other)
             j = 0

@@ -42,7 +42,6 @@ def work_of(module: Any, function: str, shapes: Sequence[Sequence[int]]) -> Prog
 
 
 def _remove_unused(region: Any) -> None:
-    """Take operations out whose results nobody uses, as every compiler would."""
     for block in region:
         for op in reversed(list(block.operations)):
             operation = op.operation
@@ -85,7 +84,6 @@ class _Program:
         return work
 
     def _region(self, region: Any) -> Cost:
-        """Of a region that runs once; of several blocks, each once."""
         cost = Cost()
         blocks = list(region)
         if len(blocks) > 1:

@@ -35,6 +35,7 @@ _COUNTED_AT = "input"
 _WORK = TypeAdapter(Work)
 
 _WORKER = Path(__file__).with_name("peak_worker.py")
+_LOOP = Path(__file__).with_name("multiply_adds.mlir")
 _LIMITS = Limits(seconds=120)
 _FLAGS = (
     "--iree-hal-target-device=local",
@@ -97,7 +98,6 @@ def count_work(
 
 @cache
 def _sources_sha256() -> str:
-    """Of the counting program itself: another one may count otherwise."""
     sources = (Path(__file__).with_name(f"{name}.py").read_bytes() for name in _COUNTING)
     return hashlib.sha256(b"\0".join(sources)).hexdigest()
 
@@ -195,7 +195,6 @@ def _measured(command: list[str], threads: int, memo: Path) -> dict[str, dict[st
 
 
 def _loop(threads: int, toolchain: Toolchain, host_cpu: str, cache: Path) -> Path:
-    """The module of multiply-adds, compiled for this machine."""
     text = _multiply_add_loop(threads * _ELEMENTS_PER_THREAD)
     key = json.dumps([text, _FLAGS, toolchain.compiler_sha256, host_cpu])
     kept = cache / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.vmfb"
@@ -213,7 +212,6 @@ def _loop(threads: int, toolchain: Toolchain, host_cpu: str, cache: Path) -> Pat
 
 
 def _output(command: list[str], env: dict[str, str] | None = None) -> str:
-    """What a tool prints on its way to the peaks."""
     name = Path(command[1] if command[1].endswith(".py") else command[0]).name
     finished = run_tool("measure", name, command, limits=_LIMITS, environment=env)
     if not finished.ok:
@@ -223,27 +221,7 @@ def _output(command: list[str], env: dict[str, str] | None = None) -> str:
 
 def _multiply_add_loop(elements: int) -> str:
     """MLIR of a function on a vector, whose every element goes through `_OPERATIONS_PER_ELEMENT` operations."""
-    body = []
-    for number in range(_SUMS):
-        body += [f"%k{number} = arith.constant {number + 1}.0 : f32", f"%y{number}_0 = arith.mulf %x, %k{number} : f32"]
-    for step in range(1, _STEPS + 1):  # the sums take turns, so that neighbours do not wait for each other
-        body += [f"%y{n}_{step} = math.fma %y{n}_{step - 1}, %half, %one : f32" for n in range(_SUMS)]
-    total = f"%y0_{_STEPS}"
-    for number in range(1, _SUMS):
-        body.append(f"%t{number} = arith.addf {total}, %y{number}_{_STEPS} : f32")
-        total = f"%t{number}"
-    tensor, same = f"tensor<{elements}xf32>", "affine_map<(i) -> (i)>"
-    lines = "\n".join(f"    {line}" for line in (*body, f"linalg.yield {total} : f32"))
-    return f"""\
-func.func @main(%argument: {tensor}) -> {tensor} {{
-  %one = arith.constant 1.0 : f32
-  %half = arith.constant 0.5 : f32
-  %empty = tensor.empty() : {tensor}
-  %result = linalg.generic {{indexing_maps = [{same}, {same}], iterator_types = ["parallel"]}}
-      ins(%argument : {tensor}) outs(%empty : {tensor}) {{
-  ^bb0(%x: f32, %unused: f32):
-{lines}
-  }} -> {tensor}
-  return %result : {tensor}
-}}
-"""
+    from jinja2 import Environment
+
+    template = Environment().from_string(_LOOP.read_text())  # noqa: S701 (MLIR, not a page)
+    return template.render(elements=elements, sums=_SUMS, steps=_STEPS)

@@ -107,7 +107,6 @@ class Sizes:
         return self._filled(op.attributes[static], segments(op)[segment])
 
     def _filled(self, sizes: Iterable[int], dynamic: Sequence[Any]) -> list[int]:
-        """Sizes with those that are dynamic put in."""
         values, marker = iter(dynamic), ir.ShapedType.get_dynamic_size()
         return [self.number(next(values)) if size == marker else size for size in sizes]
 

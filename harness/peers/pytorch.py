@@ -95,7 +95,6 @@ def read_module(path: Path, shapes: Sequence[Sequence[int]]) -> Any:
 
 
 def _several(result: Any) -> Sequence[Any]:
-    """A module gives one tensor, or a list of several."""
     return result if isinstance(result, (list, tuple)) else [result]
 
 

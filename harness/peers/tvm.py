@@ -64,7 +64,6 @@ def prepare(model: PeerModel, arguments: Sequence[Array], setting: Setting, _: N
 
 
 def _target(tvm: Any) -> Any:
-    """This machine's processor."""
     codegen = tvm.target.codegen
     return tvm.target.Target(
         {"kind": "llvm", "mcpu": codegen.llvm_get_system_cpu(), "mtriple": codegen.llvm_get_system_triple()}

@@ -4,16 +4,12 @@ What they do is in harness.rewrites; here are their names, versions and options.
 program would be rewritten into another one.
 """
 
-from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
-
-from pydantic import ConfigDict, Field
-from typing_extensions import NotRequired, TypedDict
+from dataclasses import dataclass
+from typing import Any
 
 from harness.plugins.halide_schedule import HalideScheduleOptions, transform_library
 from harness.plugins.options import NoOptions
 from harness.plugins.plugin import Plugin, Rewrite, TransformLibrary, TuningSpec, written_file
-from harness.rewrites.targets import LEVELS
 
 _SINCE = ">=3.12"
 # What goes before and after any rewrite that isolates convolutions.
@@ -112,66 +108,16 @@ ISOLATE = Plugin(
 )
 
 
-_Sizes = list[Annotated[int, Field(ge=0, lt=2**31)]]
-
-
-class TunedConfiguration(TypedDict):
-    """An entry of harness.rewrites.tuned.tune."""
-
-    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
-
-    op: str
-    pipeline: Literal["ConvTileAndDecomposeExpert", "DoubleTilingExpert", "Mmt4dTilingExpert"]
-    loops: NotRequired[list[Annotated[int, Field(ge=-1)] | None]]
-    attribute: NotRequired[str]
-    isolate: NotRequired[bool]
-    distribution: NotRequired[_Sizes]
-    cache_parallel: NotRequired[_Sizes]
-    cache_reduction: NotRequired[_Sizes]
-    vector_common_parallel: NotRequired[_Sizes]
-    vector_reduction: NotRequired[_Sizes]
-    vector_inner_parallel: NotRequired[_Sizes]
-
-
-@dataclass(frozen=True, kw_only=True)
-class TunedOptions:
-    """See harness.rewrites.tuned and harness.rewrites.tuned."""
-
-    vector_bytes: Literal[0, 16, 32, 64, 128] = 0  # Of the target's vector registers; 0: as its processor has them
-    registers: Annotated[int, Field(ge=0, le=128)] = 0  # How many the target has; 0: as many as its processor
-    derive: bool = True  # Derive configurations for convolutions whose shapes are known
-    configurations: list[TunedConfiguration] = field(default_factory=list)  # Which come first
-
-    def __post_init__(self) -> None:
-        if 0 < self.registers < 4:
-            raise ValueError(f"registers is {self.registers}, and no vector unit has fewer than 4")
-        for number, entry in enumerate(self.configurations):
-            given: dict[str, Any] = {**entry}
-            if not any(any(given.get(level, [])) for level in LEVELS):
-                raise ValueError(f"configurations[{number}] tiles nothing; give it at least one of {', '.join(LEVELS)}")
-
-
-def _tuned(options: TunedOptions) -> tuple[Rewrite, ...]:
-    steps = []
-    if options.configurations:
-        arguments = {"configurations": options.configurations}
-        steps.append(Rewrite(function="harness.rewrites.tuned:tune", arguments=arguments))
-    if options.derive:
-        unit = {"vector_bytes": options.vector_bytes, "registers": options.registers}
-        steps += [
-            _NAMES,
-            Rewrite(function="harness.rewrites.tuned:tune_convolutions", arguments=unit, for_target=True),
-            _IN_PLACE,
-        ]
-    return tuple(steps)
-
-
 TUNED = Plugin(
     name="tuned",
-    version="2",
-    description="Lowering configurations on operations: given ones, and derived ones for channels-last convolutions",
-    options=TunedOptions,
-    steps=_tuned,
+    version="3",
+    description="Lowering configurations for channels-last convolutions, derived from their shapes and the target",
+    options=NoOptions,
+    steps=lambda _: (
+        _NAMES,
+        Rewrite(function="harness.rewrites.tuned:tune_convolutions", arguments={}, for_target=True),
+        _IN_PLACE,
+    ),
     backends=("llvm-cpu",),
     toolchains=_SINCE,
 )

@@ -61,14 +61,12 @@ def _bytecode(module: Any) -> bytes:
 
 
 def _names(module: Any) -> set[str]:
-    """Of the symbols at the module's top."""
     return {
         str(op.attributes["sym_name"].value) for op in module.body.operations if "sym_name" in op.operation.attributes
     }
 
 
 def _count(matched: Any) -> int:
-    """What a rewrite returned, as a number of places."""
     try:
         count = -1 if isinstance(matched, bool) else operator.index(matched)
     except TypeError:

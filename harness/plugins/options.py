@@ -99,7 +99,6 @@ _BOUNDS = {
 
 
 def _words(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
-    """JSON Schema as a phrase."""
     if "$ref" in schema:
         return _words(definitions.get(str(schema["$ref"]).rpartition("/")[2], {}), definitions)
     if "enum" in schema or "const" in schema:

@@ -104,7 +104,6 @@ def _pointwise_after(op: ir.Operation) -> list[ir.Operation]:
 
 
 def _is_pointwise_in(reader: ir.Operation, value: ir.Value) -> bool:
-    """Whether a generic reads a value just where it writes its one result, in parallel loops only."""
     loops = loops_of(reader)
     if loops is None or "reduction" in loops.kinds or len(reader.results) != 1 or reader.result.type != value.type:
         return False
@@ -159,7 +158,6 @@ def _costs_nothing(op: ir.Operation) -> bool:
 
 
 def _take_write(region: ir.Operation) -> int:
-    """Let a region insert its result itself, where it can be done in place."""
     uses = list(region.results[0].uses) if len(region.results) == 1 else []
     if len(uses) != 1 or uses[0].operand_number != 0:
         return 0

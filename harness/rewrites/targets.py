@@ -4,7 +4,7 @@ import platform
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 _CPUINFO = Path("/proc/cpuinfo")
 
@@ -54,32 +54,9 @@ LEVELS = {
     "vector_reduction": "reduction",
     "vector_inner_parallel": "parallel",
 }
-_ANY = (-1, None)  # TOML has no null
 
 
-def matches(entry: Mapping[str, Any], name: str, loops: Sequence[int], attributes: Sequence[str]) -> bool:
-    """Whether an entry of tune's `configurations` means an op of this name, these loop ranges and these attributes."""
-    if name != entry["op"] or entry.get("attribute") not in ("", None, *attributes):
-        return False
-    wanted = entry.get("loops")
-    if wanted is None:
-        return True
-    return len(wanted) == len(loops) and all(want in (*_ANY, have) for want, have in zip(wanted, loops, strict=True))
-
-
-def tiles_of(entry: Mapping[str, Any], kinds: Sequence[str], where: str) -> dict[str, tuple[int, ...]]:
-    """The tile sizes of an entry by level, for an op whose loops are of these kinds; 0 leaves a loop whole."""
-    tiles = {level: tuple(entry[level]) for level in LEVELS if level in entry}
-    for level, sizes in tiles.items():
-        if len(sizes) != len(kinds):
-            raise ValueError(f"{where}.{level} has {len(sizes)} sizes, but {entry['op']} has {len(kinds)} loops")
-        for number, (size, kind) in enumerate(zip(sizes, kinds, strict=True)):
-            if size and kind != LEVELS[level]:
-                raise ValueError(f"{where}.{level}[{number}] must be 0, since loop {number} is a {kind} loop")
-    return tiles
-
-
-def compilation_info(pipeline: str, tiles: Mapping[str, tuple[int, ...]]) -> str:
+def compilation_info(pipeline: str, tiles: Mapping[str, Sequence[int]]) -> str:
     """The attribute by which IREE is told how to lower an operation, as MLIR writes it."""
     levels = ", ".join(f"{level} = {list(tiles[level])}" for level in LEVELS if level in tiles)
     return (

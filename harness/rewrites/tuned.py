@@ -1,9 +1,7 @@
-"""Lowering configurations put on operations: tile sizes that a person or a search has chosen, instead of IREE's.
+"""Lowering configurations put on channels-last convolutions: tile sizes of their shapes, instead of IREE's.
 
 An operation that carries `compilation_info` keeps it through dispatch formation, and the CPU backend then takes its
 tile sizes and its pipeline from there (`iree-compile --compile-to=executable-configurations` shows what was taken).
-
-Those of channels-last convolutions are derived from their shapes and from the target's registers.
 
 A register tile is some columns or rows of the image times some vectors of output channels: that many accumulators live
 in registers through the whole reduction. For each input channel it loads every vector of the filter once and broadcasts
@@ -18,68 +16,19 @@ So `name_convolutions` first gives such generics their names.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from iree.compiler import ir
 from iree.compiler.dialects import linalg
 
-from harness.rewrites.operations import Loops, body_of, find, operations_of, structured_ops, transpose
+from harness.rewrites.operations import body_of, find, operations_of, structured_ops, transpose
 from harness.rewrites.regions import in_region, isolate
-from harness.rewrites.targets import compilation_info, host_vector_unit, matches, target_vector_unit, tiles_of
+from harness.rewrites.targets import compilation_info, target_vector_unit
 
 ATTRIBUTE = "compilation_info"
-Entry = Mapping[str, Any]
-
-
-def tune(module: ir.Module, *, configurations: Sequence[Entry]) -> int:
-    """Put lowering configurations on structured linalg operations.
-
-    An entry says which operations are meant, and how they are lowered:
-
-        {"op": "linalg.conv_2d_nhwc_hwcf",         name of the operations
-         "loops": [5, 80, 100, 128, 3, 3, -1],     their loop ranges, -1 or null for any (optional: all of that name)
-         "attribute": "here",                      an attribute that they carry (optional)
-         "pipeline": "ConvTileAndDecomposeExpert", or DoubleTilingExpert, Mmt4dTilingExpert
-         "isolate": true,                          a dispatch region of their own (optional: IREE chooses)
-         "distribution": [1, 4, 100, 64, 0, 0, 0], tile sizes by level, one a loop; 0 leaves a loop whole
-         "vector_common_parallel": [1, 1, 5, 64, 0, 0, 0],
-         "vector_reduction": [0, 0, 0, 0, 1, 1, 8]}
-
-    The further levels are cache_parallel, cache_reduction and vector_inner_parallel. The first entry that matches an
-    operation counts. What carries a configuration already keeps it. Tiles that do not divide their loops are right, but
-    the CPU backend does not vectorise what is left over, nor then the rest: expect a thirtieth of the speed.
-    With `isolate`, operations of dynamic shapes are left alone.
-    A convolution of one image needs `isolate`, else IREE drops its configuration together with the unit dimension.
-    """
-    chosen = [
-        (op, loops, *found)
-        for op, loops in structured_ops(module)
-        if (found := _choose(op, loops, configurations)) is not None
-    ]
-    # All are checked before the first is changed.
-    tiles = [tiles_of(entry, loops.kinds, where) for _, loops, entry, where in chosen]
-    for (op, _, entry, _), sizes in zip(chosen, tiles, strict=True):
-        op.attributes[ATTRIBUTE] = ir.Attribute.parse(compilation_info(entry["pipeline"], sizes))
-        if entry.get("isolate") and not in_region(op):
-            isolate(op)
-    return len(chosen)
-
-
-def _choose(op: ir.Operation, loops: Loops, entries: Sequence[Entry]) -> tuple[Entry, str] | None:
-    """The first entry that means an operation, and how errors call it."""
-    names = list(op.attributes)
-    if ATTRIBUTE in names:
-        return None
-    # A region's results need their sizes, and nobody has those of dynamic ones at hand.
-    is_static = all(result.type.has_static_shape for result in op.results)
-    for number, entry in enumerate(entries):
-        if matches(entry, op.name, loops.ranges, names) and (is_static or not entry.get("isolate")):
-            return entry, f"configurations[{number}]"
-    return None
-
-
 CONVOLUTION = "linalg.conv_2d_nhwc_hwcf"
 PIPELINE = "ConvTileAndDecomposeExpert"
+
 
 # Two multiply-add units with a latency of four cycles need eight accumulators. Beyond twice as many, tiles of several
 # vectors were slower on Zen 4, and a single vector was not.
@@ -145,12 +94,12 @@ def _largest_divisor(number: int, limit: int) -> int:
     return max(divisor for divisor in _divisors(number) if divisor <= limit)
 
 
-def configure(ranges: Sequence[int], *, lanes: int, registers: int, of_rows: bool = False) -> dict[str, Any] | None:
-    """An entry of tune's `configurations` for linalg.conv_2d_nhwc_hwcf of these loop ranges."""
-    if len(ranges) != 7 or min(ranges) < 1:
-        return None
-    images, height, width, channels, kernel_height, kernel_width, channels_in = ranges
-    if kernel_height == kernel_width == 1:
+def configure(
+    ranges: Sequence[int], *, lanes: int, registers: int, of_rows: bool = False
+) -> dict[str, Sequence[int]] | None:
+    """Tile sizes by level of a linalg.conv_2d_nhwc_hwcf of these loop ranges; all divide their loops."""
+    _, height, width, channels, kernel_height, kernel_width, channels_in = ranges
+    if min(ranges) < 1 or kernel_height == kernel_width == 1:
         return None
     tile = register_tile(width, channels, lanes=lanes, registers=registers, height=height if of_rows else 1)
     if tile is None:
@@ -160,37 +109,34 @@ def configure(ranges: Sequence[int], *, lanes: int, registers: int, of_rows: boo
     wholes = (tile.channels * number for number in _divisors(channels // tile.channels))
     distributed = min(whole for whole in wholes if whole >= min(_CHANNELS, channels))
     return {
-        "op": CONVOLUTION,
-        "loops": list(ranges),
-        "pipeline": PIPELINE,
-        "isolate": images == 1,
         "distribution": [1, rows, width, distributed, 0, 0, 0],
         "vector_common_parallel": [1, tile.rows, tile.columns, tile.channels, 0, 0, 0],
         "vector_reduction": [0, 0, 0, 0, 1, 1, _largest_divisor(channels_in, _UNROLL)],
     }
 
 
-def tune_convolutions(
-    module: ir.Module, *, vector_bytes: int = 0, registers: int = 0, target: Mapping[str, str] | None = None
-) -> int:
-    """Put derived lowering configurations on all linalg.conv_2d_nhwc_hwcf whose shapes are known."""
-    unit = host_vector_unit() if target is None else target_vector_unit(target)
-    vector_bytes, registers = vector_bytes or unit.vector_bytes, registers or unit.registers
-    if registers < 4 or vector_bytes not in (16, 32, 64, 128):
-        raise ValueError(f"{registers} registers of {vector_bytes} bytes are none of a vector unit")
-    of_rows = OF_ROWS.get((vector_bytes, registers))
+def tune_convolutions(module: ir.Module, *, target: Mapping[str, str]) -> int:
+    """Put lowering configurations on all linalg.conv_2d_nhwc_hwcf whose shapes are known, and that have none.
+
+    One of a single image stands in a region, else IREE drops its configuration together with the unit dimension.
+    """
+    unit = target_vector_unit(target)
+    of_rows = OF_ROWS.get(unit)
     if of_rows is None:
-        print(f"Tiles for {registers} registers of {vector_bytes} bytes come from a rule that was not measured on any.")
-    entries: list[dict[str, Any]] = []
+        print(f"Tiles for {unit.registers} registers of {unit.vector_bytes} bytes were not measured on any processor.")
+    matched = 0
     for op, loops in structured_ops(module):
         bits = getattr(op.result.type.element_type, "width", 0) if op.name == CONVOLUTION else 0
-        if not bits:  # a complex type has none
+        if not bits or ATTRIBUTE in op.attributes:  # a complex type has none
             continue
-        lanes = vector_bytes * 8 // bits
-        entry = configure(loops.ranges, lanes=lanes, registers=registers, of_rows=bool(of_rows))
-        if entry is not None and entry not in entries:
-            entries.append(entry)
-    return tune(module, configurations=entries)
+        lanes = unit.vector_bytes * 8 // bits
+        tiles = configure(loops.ranges, lanes=lanes, registers=unit.registers, of_rows=bool(of_rows))
+        if tiles is not None:
+            op.attributes[ATTRIBUTE] = ir.Attribute.parse(compilation_info(PIPELINE, tiles))
+            if loops.ranges[0] == 1 and not in_region(op):
+                isolate(op)
+            matched += 1
+    return matched
 
 
 # By the layouts of the image and of the result: the named operation, and the layout of its filter. A letter an axis:
@@ -202,8 +148,6 @@ _NAMED = {
 
 
 class _Convolution(NamedTuple):
-    """What a generic turned out to be."""
-
     named: str
     image: ir.Value
     filter: ir.Value

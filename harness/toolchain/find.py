@@ -232,7 +232,6 @@ def with_own_build(toolchain: Toolchain, *, compiler: Path | None = None, runtim
 
 
 def _tools(place: Path, program: str, option: str) -> Path:
-    """The folder of a program."""
     folder = place.absolute()
     if folder.name == program and folder.is_file():
         return folder.parent

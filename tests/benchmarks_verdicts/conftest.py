@@ -13,58 +13,41 @@ Script = Callable[..., tuple[Recorded, ...]]
 
 
 def scripted(
-    stream: str = "loop A/A",
-    *,
-    generations: int = 60,
-    change: float = 0.0,
-    spread: float = 0.002,
-    rounds: int = 4,
-    seconds: float = 0.5,
-    preempted: float = 0.0,
-    has_own_time: bool = True,
-    seed: int = 0,
+    *, generations: int = 60, change: float = 0.0, spread: float = 0.002, rounds: int = 4
 ) -> tuple[Recorded, ...]:
-    """A stream whose generations differ normally by `spread`, and whose head takes (1 + change) times as long.
-
-    Args:
-        preempted: What other processes took of a turn, at most, as a share of its own time; 0: own time is not known.
-        has_own_time: Whether own time is known of preempted turns; else only what was taken is.
-    """
-    random = np.random.default_rng(seed)
+    """A stream whose generations differ normally by `spread`, and whose head takes (1 + change) times as long."""
+    random = np.random.default_rng(0)
     made = []
     for number in range(generations):
         shift = math.log1p(change) + random.normal(0, spread)
         base = 1e6 * np.exp(random.normal(0, 0.001, rounds))
-        head = base * math.exp(shift)
-        factors = 1 + random.uniform(0, preempted, (2, rounds))
         made.append(
             Recorded(
-                stream=stream,
+                stream="loop A/A",
                 number=number,
-                started_unix=1.75e9 + number * seconds,
-                seconds=seconds,
-                load=0.5 + number % 3,
-                on_calling_thread=has_own_time,
+                started_unix=1.75e9 + number * 0.5,
+                seconds=0.5,
+                load=0.5,
+                on_calling_thread=True,
                 head_first=tuple(place % 2 == 1 for place in range(rounds)),
-                base=side(base, factors[0], told=preempted > 0),
-                head=side(head, factors[1], told=preempted > 0),
+                base=side(base),
+                head=side(base * math.exp(shift)),
             )
         )
     return tuple(made)
 
 
-def side(own_ns: FloatArray, factors: FloatArray | float = 1.0, *, told: bool = False) -> Side:
-    """Turns of ten calls that take so long, times what other processes made of it, which accounts tell or do not."""
-    own, wall = (np.rint(10 * ns).astype(int) for ns in (own_ns, own_ns * factors))
-    unknown = (None,) * own.size
+def side(call_ns: FloatArray) -> Side:
+    """Turns of ten calls that take so long, of which nobody took anything."""
+    wall, unknown = tuple(np.rint(10 * call_ns).astype(int).tolist()), (None,) * call_ns.size
     return Side(
-        calls=(10,) * own.size,
-        wall_ns=tuple(wall.tolist()),
-        cpu_ns=tuple(own.tolist()),
-        thread_ns=tuple(own.tolist()) if told else unknown,
-        delayed_ns=tuple((wall - own).tolist()) if told else unknown,
-        voluntary=(0,) * own.size if told else unknown,
-        throttled=(0,) * own.size,
+        calls=(10,) * call_ns.size,
+        wall_ns=wall,
+        cpu_ns=wall,
+        thread_ns=unknown,
+        delayed_ns=unknown,
+        voluntary=unknown,
+        throttled=(0,) * call_ns.size,
     )
 
 

@@ -23,11 +23,6 @@ from tests.builders import a_plugin, applied, flag_plugin
 from tests.compile.conftest import FakeCompiler, a_request
 from tests.fakes.fake_toolchain import calls, make_fake_toolchain
 
-FULL = Path("/dev/full")
-
-
-# --- A cache ---
-
 
 def test_a_second_compile_comes_from_the_cache(fake: FakeCompiler) -> None:
     first, printed = fake.compile("--fake-stderr=a remark")
@@ -85,18 +80,6 @@ def test_sweeping_takes_what_a_killed_harness_left(fake: FakeCompiler) -> None:
     assert fake.cache.find(build.cache_key, build.case)
 
 
-@pytest.mark.skipif(not FULL.exists(), reason="needs a device that is always full")
-def test_a_disk_that_fills_up_leaves_no_half_build(fake: FakeCompiler, monkeypatch: pytest.MonkeyPatch) -> None:
-    request = fake.request("--fake-stderr=a remark")
-    with monkeypatch.context() as full:
-        full.setattr("harness.compile.build._STDERR_FILE", str(FULL))
-        with pytest.raises(OSError, match="No space left"):
-            fake.cache.compile(request)
-    assert list(fake.cache.folder(cache_key(request)).parent.iterdir()) == []
-    build, _ = fake.cache.compile(request)
-    assert (build.failure, build.cached) == (None, False)
-
-
 COMPILE_PICKLED = """
 import pickle, sys
 from pathlib import Path
@@ -124,9 +107,6 @@ def test_a_harness_that_is_killed_while_it_compiles_leaves_a_cache_that_works(
     make_fake_toolchain(fake.toolchain.compiler_tools)
     build, _ = fake.cache.compile(request)
     assert (build.failure, build.cached) == (None, False)
-
-
-# --- Many at once ---
 
 
 def test_each_distinct_case_is_compiled_once_and_the_others_go_on_when_one_fails(fake: FakeCompiler) -> None:
@@ -168,17 +148,6 @@ def test_what_is_refused_is_not_compiled_but_is_taken_from_the_cache(fake: FakeC
     assert (fake.compiles, ended) == (1, [("net/stock@cpu", None)])
 
 
-def test_an_interrupted_pool_starts_no_more_compiles(fake: FakeCompiler) -> None:
-    requests = [fake.request(f"--fake-code={name}", "--fake-sleep=0.1", variant=name) for name in "abcdefgh"]
-    compiling = compile_cases(requests, fake.cache, 1)
-    next(compiling)
-    del compiling
-    assert fake.compiles < len(requests)
-
-
-# --- The key ---
-
-
 def rewriting(function: str = "times", phase: str = "input", **options: Any) -> CompileRequest:
     plugin = applied(a_plugin("p", Rewrite(function=f"rewrites:{function}", phase=phase, arguments=options)))
     return replace(BASE, plugins=(plugin,), arranged=arrange((plugin,), (), ""))
@@ -198,19 +167,15 @@ HOST, ELSEWHERE = a_request("--iree-llvmcpu-target-cpu=host"), "another processo
 REWRITING = rewriting()
 DECIDES = {
     "a flag's value": (BASE, a_request("--a", "--b=2")),
-    "the order of a repeated flag": (a_request("--d=a", "--d=b"), a_request("--d=b", "--d=a")),
     "the model": (BASE, replace(BASE, model_sha256="bb" * 32)),
     "the entry function": (BASE, replace(BASE, function="other")),
     "the binary": (BASE, replace(BASE, toolchain=replace(BASE.toolchain, compiler_sha256="dd" * 32))),
-    "the version": (BASE, replace(BASE, toolchain=replace(BASE.toolchain, version="3.14.0"))),
     "a plugin": (BASE, with_plugins(FOLD)),
     "a plugin's version": (with_plugins(FOLD), with_plugins(applied(flag_plugin("fold", version="2")))),
     "a plugin's options": (with_plugins(FOLD), with_plugins(replace(FOLD, options={"deep": True}))),
     "a plugin's sources": (with_plugins(FOLD), with_plugins(replace(FOLD, sources_sha256="ee" * 32))),
-    "plugins' order": (with_plugins(FOLD, PAD), with_plugins(PAD, FOLD)),
     "the bytes of a plugin's file": (linking("one"), linking("two")),
     "a rewrite": (REWRITING, rewriting("plus")),
-    "a rewrite's phase": (REWRITING, rewriting(phase="flow")),
     "a rewrite's options": (REWRITING, rewriting(factor=3.0)),
     "the machine that rewrites": (REWRITING, replace(REWRITING, host_cpu=ELSEWHERE)),
     "the machine, for =host": (HOST, replace(HOST, host_cpu=ELSEWHERE)),

@@ -1,7 +1,5 @@
 """Model -> program: rewrites in order at their phases, and all that can go wrong with one."""
 
-import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +22,7 @@ from harness.plugins import (
     written_file,
 )
 from harness.process import Limits, run
-from harness.records.run import Build, PluginEffect
+from harness.records.run import Build
 from tests.builders import CPU_FLAGS, a_plugin, applied, example_file
 from tests.compile.conftest import RealCompiler
 from tests.fakes import fake_rewrites
@@ -77,27 +75,19 @@ def test_rewrites_run_in_the_order_in_which_they_are_named(real: RealCompiler, t
     made, text = rewritten(real.request(double, add, text=SCALE), tmp_path / "one")
     assert "arith.constant 7.000000e+00 : f32" in text
     assert [(effect.name, effect.matched, effect.changed) for effect in made.effects] == [
-        ("times", 1, True),
-        ("plus", 1, True),
+        *(("times", 1, True), ("plus", 1, True))
     ]
-    assert all(effect.wall_ns for effect in made.effects)
     assert (made.rewritten, made.flags) == (True, ("--compile-from=input",))
     _, text = rewritten(real.request(add, double, text=SCALE), tmp_path / "other")
     assert "arith.constant 8.000000e+00 : f32" in text
-    made, _ = rewritten(real.request(text=SCALE), tmp_path / "none")
-    assert made == Program(flags=(), rewritten=False, effects=())
 
 
-def test_a_rewrite_that_changes_nothing_leaves_the_baselines_own_bytes(real: RealCompiler) -> None:
+def test_rewrites_that_change_nothing_leave_the_baselines_own_bytes(real: RealCompiler) -> None:
     stock = real.build(text=SCALE)
     inert = real.build(rewrite("nothing"), rewrite("matched_and_left_alone", phase="flow"), text=SCALE)
-    assert inert.failure is None
     assert (inert.module_sha256, inert.command) == (stock.module_sha256, stock.command)
     assert (inert.rewritten, real.cache.program(inert)) == (False, None)
-    assert [(effect.name, effect.matched, effect.changed) for effect in inert.effects] == [
-        ("nothing", 0, False),
-        ("matched_and_left_alone", 3, False),
-    ]
+    assert [(effect.matched, effect.changed) for effect in inert.effects] == [(0, False), (3, False)]
 
 
 @pytest.mark.parametrize("phase", ["abi", "flow", "stream"])
@@ -140,20 +130,6 @@ def test_a_second_build_comes_from_the_cache_with_its_effects_and_its_program(re
     assert not real.build(rewrite("plus"), text=SCALE).cached, "a build without its program is not whole"
 
 
-def test_packages_that_are_only_on_the_search_path_are_found(
-    real: RealCompiler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As with PYTHONPATH: an isolated toolchain does not see it by itself."""
-    (tmp_path / "on the path").mkdir()
-    (tmp_path / "on the path" / "elsewhere.py").write_text("def fold(module):\n    return 0\n")
-    monkeypatch.syspath_prepend(str(tmp_path / "on the path"))
-    isolated = replace(real.toolchain, python=Path(sys.executable), python_options=("-I",))
-    plugin = by("fold", Rewrite(function="elsewhere:fold"))
-    made, _ = rewritten(real.request(plugin, text=SCALE, toolchain=isolated), tmp_path / "work")
-    (effect,) = made.effects
-    assert effect == PluginEffect(name="fold", matched=0, changed=False, wall_ns=effect.wall_ns)
-
-
 def test_what_rewrites_print_is_kept_with_the_build_and_of_one_that_fails_is_its_log(real: RealCompiler) -> None:
     said = "# plugin talks\none\ntwo\nthree\n"
     build = real.build(rewrite("talks"), rewrite("plus"), rewrite("talks", phase="flow"), text=SCALE)
@@ -189,18 +165,11 @@ def test_a_rewrite_that_goes_wrong_fails_the_case(real: RealCompiler, function: 
 
 
 def test_what_else_can_go_wrong_on_the_way_to_a_rewrite(real: RealCompiler, tmp_path: Path) -> None:
-    """The time limit is iree-compile's too, which needs some: so all of the interpreter hangs."""
-    python = tmp_path / "python"
-    python.write_text("#!/bin/sh\nexec sleep 600\n")
-    python.chmod(0o755)
-    asleep = replace(real.toolchain, python=python, python_options=())
-    little, short = Limits(seconds=120, memory_bytes=1 << 30), Limits(seconds=5)
-    later = rewrite("nothing", phase="flow")
-    hoards = real.request(rewrite("hoards"), text=SCALE, limits=little)
-    hangs = real.request(rewrite("hangs"), text=SCALE, toolchain=asleep, limits=short)
+    little, later = Limits(seconds=120, memory_bytes=1 << 30), rewrite("nothing", phase="flow")
     requests = {
-        "plugin hoards used more than its limit of 1 GiB of memory; give it more with --compile-memory": hoards,
-        "plugin hangs ran past its limit of 5 s; give it more with --compile-timeout": hangs,
+        "plugin hoards used more than its limit of 1 GiB of memory; give it more with --compile-memory": real.request(
+            rewrite("hoards"), text=SCALE, limits=little
+        ),
         "iree-compile --compile-to=input exited with status 1: expected non-function type": real.request(
             rewrite("nothing"), text="func.func @main( {"
         ),
@@ -236,26 +205,14 @@ def test_each_kind_of_step_makes_another_module_also_beside_a_rewrite(real: Real
     assert len(modules) == 4
 
 
-NONSENSE = written_file("spec.mlir", "module { nonsense }")
-PRINTED = "iree-compile printed an error, though it exited with status 0: "
-
-
-@pytest.mark.parametrize(
-    ("step", "message"),
-    [
-        (PdlSpec(file=NONSENSE), f"{PRINTED}custom op 'nonsense' is unknown (tried 'builtin.nonsense' as well)"),
-        (
-            PassPipeline(text="builtin.module(bogus)"),
-            f"{PRINTED}'bogus' does not refer to a registered pass or pass pipeline",
-        ),
-    ],
-)
-def test_a_step_that_the_compiler_refuses_fails_the_case_in_its_plugins_name(
-    real: RealCompiler, step: Step, message: str
-) -> None:
-    build = real.build(by("strong", Flags(compile=("--iree-opt-level=O3",))), by("wrong", step))
-    assert build.failure is not None
-    assert (build.failure.stage, build.failure.message) == ("compile", f"plugin wrong: {message}")
+def test_a_step_that_the_compiler_refuses_fails_the_case_in_its_plugins_name(real: RealCompiler) -> None:
+    step = PdlSpec(file=written_file("spec.mlir", "module { nonsense }"))
+    failure = real.build(by("strong", Flags(compile=("--iree-opt-level=O3",))), by("wrong", step)).failure
+    message = "custom op 'nonsense' is unknown (tried 'builtin.nonsense' as well)"
+    assert failure is not None
+    assert failure.message == (
+        f"plugin wrong: iree-compile printed an error, though it exited with status 0: {message}"
+    )
 
 
 def test_a_rewrite_learns_the_processor_that_is_compiled_for_and_not_the_one_that_compiles(

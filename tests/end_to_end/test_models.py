@@ -55,64 +55,32 @@ def test_weights_come_from_a_parameter_file(suite_with: Change) -> None:
     assert exported == {"input0.npy", "model.mlir", "parameters0.irpa"}
 
 
-_SUMS = """
-func.func @main(%x: tensor<4xf32>, %n: tensor<i32>) -> (tensor<4xf32>, tensor<i32>) {
-  %y = arith.addf %x, %x : tensor<4xf32>
-  %m = arith.addi %n, %n : tensor<i32>
-  return %y, %m : tensor<4xf32>, tensor<i32>
-}
-"""
-_CONSTANT = """
-func.func @main() -> tensor<4xf32> {
-  %c = arith.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
-  return %c : tensor<4xf32>
-}
-"""
 _DTYPES = ("f16", "bf16", "f32", "f64", "i1", "i8", "i16", "i32", "i64")
+_NONE = "func.func @main() -> f32 {\n%c = arith.constant 1.0 : f32\nreturn %c : f32\n}\n"
 
 
 def _doubled() -> str:
-    """A program with an argument of each type, which is added to itself."""
-    kinds = [f"tensor<4x{dtype}>" for dtype in _DTYPES]
-    arguments = ", ".join(f"%x{index}: {kind}" for index, kind in enumerate(kinds))
+    """A program with an argument of each type and a scalar, which are added to themselves."""
+    kinds = [f"tensor<{shape}{dtype}>" for shape, dtype in (*(("4x", dtype) for dtype in _DTYPES), ("", "i32"))]
+    arguments = ", ".join(f"%x{number}: {kind}" for number, kind in enumerate(kinds))
     sums = "\n".join(
-        f"%y{index} = arith.add{'f' if 'f' in _DTYPES[index] else 'i'} %x{index}, %x{index} : {kind}"
-        for index, kind in enumerate(kinds)
+        f"%y{number} = arith.add{'f' if 'f' in kind.rpartition('x')[2] else 'i'} %x{number}, %x{number} : {kind}"
+        for number, kind in enumerate(kinds)
     )
-    results = ", ".join(f"%y{index}" for index in range(len(kinds)))
+    results = ", ".join(f"%y{number}" for number in range(len(kinds)))
     types = ", ".join(kinds)
     return f"func.func @main({arguments}) -> ({types}) {{\n{sums}\nreturn {results} : {types}\n}}\n"
 
 
 def test_inputs_and_outputs_of_every_type_several_of_them_scalars_and_none(suite_with: Change) -> None:
-    of_each_type = ", ".join(f'{{ shape = [4], dtype = "{dtype}" }}' for dtype in _DTYPES)
-    harness = suite_with(
-        (
-            f"[models.tiny]\n{_BUILDER}",
-            f"""
-            [models.types]
-            mlir = "types.mlir"
-            function = "main"
-            inputs = [{of_each_type}]
-
-            [models.scalars]
-            mlir = "scalars.mlir"
-            function = "main"
-            inputs = [{{ npy = "x.npy" }}, {{ shape = [], dtype = "i32", value = 3 }}]
-            expected = ["y.npy", "m.npy"]
-
-            [models.none]
-            mlir = "none.mlir"
-            function = "main"
-            inputs = []
-            """,
-        )
+    inputs = ", ".join(
+        [*(f'{{ shape = [4], dtype = "{dtype}" }}' for dtype in _DTYPES), '{ shape = [], dtype = "i32" }']
     )
-    for name, text in {"types": _doubled(), "scalars": _SUMS, "none": _CONSTANT}.items():
+    tables = [
+        f'[models.{name}]\nmlir = "{name}.mlir"\nfunction = "main"\ninputs = [{given}]'
+        for name, given in (("types", inputs), ("none", ""))
+    ]
+    harness = suite_with((f"[models.tiny]\n{_BUILDER}", "\n".join(tables)))
+    for name, text in {"types": _doubled(), "none": _NONE}.items():
         (harness.folder / f"{name}.mlir").write_text(text)
-    np.save(harness.folder / "x.npy", np.arange(4, dtype=np.float32))
-    np.save(harness.folder / "y.npy", 2 * np.arange(4, dtype=np.float32))
-    np.save(harness.folder / "m.npy", np.array(6, np.int32))
-    checks = _run(harness)
-    assert checks.keys() == {"types/stock@cpu", "scalars/stock@cpu", "none/stock@cpu"}
-    assert checks["scalars/stock@cpu"].also_against == "expected files"
+    assert _run(harness).keys() == {"types/stock@cpu", "none/stock@cpu"}

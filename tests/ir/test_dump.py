@@ -12,7 +12,7 @@ from harness.ir.dump import LacksPhase, dump_phases, print_ir
 from harness.metrics import PHASES
 from harness.models.channelled_convolution import Parameters, build
 from harness.plugins.halide_schedule import HalideScheduleOptions, transform_library
-from harness.process import Limits, run
+from harness.process import run
 from harness.toolchain import Toolchain
 from tests.fakes.fake_toolchain import make_fake_toolchain
 from tests.ir.conftest import HASWELL_FLAGS, LIMITS, WEIGHT, Count, Dump
@@ -111,30 +111,14 @@ def test_a_phase_that_is_not_reached_is_a_failed_case(
     assert (failed.value.stage, str(failed.value)) == ("ir", message)
 
 
-def test_the_error_says_how_the_compiler_ended(model: Path, tmp_path: Path) -> None:
-    fake = make_fake_toolchain(tmp_path / "toolchain")
-    why = "ran past its limit of 0.5 s, on its way to phase 'flow'; give it more with --compile-timeout"
-    with pytest.raises(CaseError, match=why):
-        dump_phases(("--fake-sleep=60",), model, ["flow"], toolchain=fake, folder=tmp_path, limits=Limits(seconds=0.5))
-
-
 NO_SUCH = "--fake-stderr=iree-compile: for the --{} option: Cannot find option named '{}'!"
 
 
-@pytest.mark.parametrize(
-    ("flags", "phase"),
-    [
-        (("--fake-exit=0",), "flow"),  # it wrote nothing there
-        (("--fake-exit=1", NO_SUCH.format("mlir-print-ir-after", "iree-stream-specialize-encodings")), "encodings"),
-    ],
-)
-def test_a_phase_that_the_release_does_not_have_is_named(
-    flags: tuple[str, ...], phase: str, model: Path, tmp_path: Path
-) -> None:
+def test_a_phase_that_the_release_does_not_have_is_named(model: Path, tmp_path: Path) -> None:
+    flags = ("--fake-exit=1", NO_SUCH.format("mlir-print-ir-after", "iree-stream-specialize-encodings"))
     fake = make_fake_toolchain(tmp_path / "toolchain")
-    with pytest.raises(LacksPhase, match=rf"^IREE 0\.0\.0 has no phase '{phase}'; take another$") as failed:
+    with pytest.raises(LacksPhase, match=r"^IREE 0\.0\.0 has no phase 'encodings'; take another$"):
         dump_phases(flags, model, ["encodings", "flow"], toolchain=fake, folder=tmp_path, limits=LIMITS)
-    assert failed.value.phase == phase
 
 
 @pytest.mark.parametrize("phase", ["start", "bufferized", "vm"])

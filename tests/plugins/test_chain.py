@@ -92,18 +92,6 @@ def test_what_the_runtime_loads_has_a_folder_and_what_two_steps_read_lies_there_
     assert arranged([PdlSpec(file=SPEC), ExecutablePlugin(file=KERNEL)]).files == (SPEC, KERNEL)
 
 
-def test_rewrites_are_called_in_order_with_their_plugins_options() -> None:
-    first = applied(a_plugin("first", at("input"), at("flow")), deep=True)
-    own = Rewrite(function="a_package:tile", phase="flow", arguments={"width": 8})
-    second = applied(a_plugin("second", own), deep=False)
-    calls = arrange([first, second], (), WHERE).rewrites
-    assert [(one.plugin, one.function, one.phase, dict(one.options)) for one in calls] == [
-        ("first", "a_package:fold", "input", {"deep": True}),
-        ("first", "a_package:fold", "flow", {"deep": True}),
-        ("second", "a_package:tile", "flow", {"width": 8}),
-    ]
-
-
 def test_later_flags_replace_earlier_ones_but_those_that_load_compiler_plugins_are_a_list() -> None:
     assert arranged(Flags(compile=("--a=1", "--b")), Flags(compile=("--a=2",))).compile_flags == ("--b", "--a=2")
     other = written_file("other.so", "code")

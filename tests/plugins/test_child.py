@@ -106,13 +106,6 @@ def test_a_module_that_does_not_verify_is_not_given_back_and_what_is_printed_sta
     assert (ended.finished.stdout, ended.finished.stderr) == ("", "one\ntwo\nthree\n")
 
 
-def test_a_module_that_fails_to_import(ask: Ask, tmp_path: Path) -> None:
-    (tmp_path / "site").mkdir()
-    (tmp_path / "site" / "broken_rewrites.py").write_text("raise RuntimeError('needs\\na GPU')\n")
-    ended = ask("broken_rewrites:fold", sites=[str(tmp_path / "site")])
-    assert ended.answer == {"error": "cannot be imported (RuntimeError: needs a GPU) (broken_rewrites.py:1)"}
-
-
 def test_the_harness_is_not_needed_and_the_toolchains_own_compiler_is_taken(ask: Ask, tmp_path: Path) -> None:
     """In an environment with another iree.compiler, isolated as toolchains are; the rewrite is found beside us."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "env")], check=True)

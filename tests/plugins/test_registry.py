@@ -25,7 +25,6 @@ from harness.plugins import (
     package_file,
     written_file,
 )
-from harness.rewrites.targets import LEVELS
 from tests.builders import a_plugin, flag_plugin, register
 
 PACKAGE = "a_plugins_package"
@@ -87,7 +86,6 @@ def test_an_exception_of_a_package_has_its_file_and_line(
 
 
 WHERE = "s.toml: [variants.wide] plugins"
-MATMUL = {"op": "linalg.matmul", "pipeline": "DoubleTilingExpert"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,35 +161,8 @@ def test_what_a_plugin_may_not_do(installed: Install, plugin: Plugin[Any], sente
     assert applied_refusal("tile") == f"plugin 'tile'{sentence}"
 
 
-@pytest.mark.parametrize(
-    ("name", "options", "sentence"),
-    [
-        ("tuned", {"registers": 3}, ": registers is 3, and no vector unit has fewer than 4"),
-        (
-            "tuned",
-            {"configurations": [{"op": "linalg.matmul", "pipeline": "Fast"}]},
-            ".configurations[0].pipeline: input should be 'ConvTileAndDecomposeExpert', 'DoubleTilingExpert' or "
-            "'Mmt4dTilingExpert', not 'Fast'",
-        ),
-        (
-            "tuned",
-            {"configurations": [MATMUL | {"distributoin": [8]}]},
-            ".configurations[0].distributoin: extra inputs are not permitted, not '[8]'",
-        ),
-        (
-            "tuned",
-            {"configurations": [MATMUL]},
-            f": configurations[0] tiles nothing; give it at least one of {', '.join(LEVELS)}",
-        ),
-        ("tuning-spec", {"spec": " "}, ": spec is empty; give it the text of a tuning spec"),
-    ],
-)
-def test_options_are_checked_with_the_suite(name: str, options: dict[str, Any], sentence: str) -> None:
-    assert applied_refusal(name, **options) == f"{name}{sentence}"
-
-
-def test_a_plugin_is_registered_by_its_own_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cases are identified by it, and reports name it."""
+def test_options_and_names_are_checked_with_the_suite(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert applied_refusal("tuning-spec", spec=" ") == "tuning-spec: spec is empty; give it the text of a tuning spec"
     register(monkeypatch, PLUGINS.group, ("unfold", a_plugin("fold")))
     assert applied_refusal("unfold") == "plugin 'unfold' calls itself 'fold'; ask its package's author"
 

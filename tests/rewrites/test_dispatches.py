@@ -7,13 +7,10 @@ import re
 from functools import cache, partial
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from harness.rewrites.dispatches import fuse_padding, replicate_stores
 from tests.programs import program
 from tests.rewrites.tools import (
-    VULKAN,
     assert_left_alone,
     at_flow,
     dense_block,
@@ -24,7 +21,6 @@ from tests.rewrites.tools import (
 # A value that goes into the tensors of the lines that follow.
 HEAD = "main x:4x6 y:4x6\nu = each mulf x y\n"
 TWO = f"{HEAD}c = concat 0 u x\nd = concat 0 y u\n"
-FLAT = "tensor<4x6xf32> into tensor<24xf32>"
 
 
 @cache
@@ -40,12 +36,6 @@ def flow_of(lines: str) -> str:
     ("lines", "results", "copies"),
     [
         pytest.param(f"{TWO}return c d", 2, (4, 2), id="each update has its own"),
-        pytest.param(
-            f"{HEAD}c = concat 0 u x\nv:24 = | tensor.collapse_shape %u [[0, 1]] : {FLAT}\n"
-            f"w:24 = | tensor.collapse_shape %x [[0, 1]] : {FLAT}\nd = concat 0 w v\nreturn c d",
-            *(2, (4, 2)),
-            id="through a reshape",
-        ),
         pytest.param(f"{HEAD}c = concat 0 u x\nreturn c u", 2, (2, 1), id="all else shares the last"),
         # That tensor does not exist yet when the dispatch runs, so another result would only be another copy.
         pytest.param(
@@ -103,8 +93,6 @@ def test_other_code_is_left_alone(lines: str, old: str, new: str) -> None:
     assert_left_alone(text, replicate_stores)
 
 
-# ----------------------------------------------------------------------------------------------------- what comes of it
-
 small_block = partial(dense_block, height=6, width=10, channels=8, growth=4)
 
 
@@ -113,25 +101,6 @@ def test_only_what_comes_from_outside_a_dense_block_is_copied() -> None:
     matched, stock, replicated = at_flow(small_block(blocks=2), replicate_stores)
     assert matched == [4 + 3]  # x1, x2, x3, and the block's result where another block follows
     assert (stock, replicated) == ((20, 26, 10), (20, 4, 10))
-
-
-@pytest.mark.vulkan
-def test_on_vulkan() -> None:
-    matched, _, (_, copies, _) = at_flow(small_block(), replicate_stores, target=VULKAN)
-    assert (matched, copies) == ([3], 4)
-    matched, stock, fused = at_flow(CONCATENATED, fuse_padding, target=VULKAN)
-    assert (matched, fused[0]) == ([1], stock[0] - 1)
-
-
-@settings(max_examples=3)
-@given(orders=st.lists(st.lists(st.sampled_from("xyuv"), min_size=2, max_size=4), min_size=1, max_size=3))
-def test_concatenations_in_any_order(orders: list[list[str]]) -> None:
-    """Also of one value twice, and of a value in front of one that it is made of."""
-    joins = "\n".join(f"c{number} = concat 0 {' '.join(order)}" for number, order in enumerate(orders))
-    results = " ".join(f"c{number}" for number in range(len(orders)))
-    text = program(f"main x:2x5x7 y:2x5x7\nu = each mulf x y\nv = each subf x u\n{joins}\nreturn {results}")
-    _, stock, replicated = at_flow(text, replicate_stores)
-    assert replicated[1] <= stock[1]
 
 
 # Two padded convolutions with ReLU, one after the other; the first one's result may be used otherwise as well.
@@ -145,7 +114,6 @@ CHAIN = "\n".join(
         ),
     ]
 )
-ALONE = program(f"{CHAIN}\nreturn v2")
 CONCATENATED = program(f"{CHAIN}\nboth = concat 1 v1 v2\nreturn both")
 
 
@@ -153,14 +121,6 @@ def captured(text: str) -> list[str]:
     """The types of what dispatches hold on to in order to change a part of it."""
     host = text[text.index("util.func") :]
     return re.findall(r"flow\.dispatch [^\n]*, (tensor<[0-9xf]+32>)\) -> \(?%", host)
-
-
-def test_iree_fuses_what_is_only_padded() -> None:
-    """As the seed asks: a fill by itself, and the convolution inserts into it; only the argument needs a copy."""
-    flow = flow_text(ALONE)
-    assert len(re.findall("flow.dispatch @", flow)) == 3
-    assert captured(flow) == ["tensor<8x8x12xf32>"] * 2
-    assert rewritten(flow, fuse_padding)[1] == [0]
 
 
 def test_what_is_padded_and_used_otherwise_is_fused_too() -> None:

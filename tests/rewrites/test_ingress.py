@@ -42,8 +42,6 @@ def rewrite(text: str, *options: str) -> tuple[int, str]:
     return matched, after
 
 
-# ---------------------------------------------------------------------------------------------------------- whole MLPs
-
 PLACES = {FILL: 2, OUTS: 2, FOLD: 1, GENERIC: 1, "relu_to_maximum": 1}  # a layer
 LAYERS = 2
 
@@ -71,9 +69,6 @@ def test_options_match_their_own_places_and_keep_the_numbers(options: Sequence[s
     assert matched == LAYERS * sum(PLACES[option] for option in options)
     rounding = 1e-5 if FOLD in options else 0
     np.testing.assert_allclose(run(text, x), run(mlp("pytorch", "f32"), x), rtol=rounding, atol=rounding)
-
-
-# ------------------------------------------------------------------------------------------------------- single places
 
 
 def layer(bias: str, relu: str) -> str:
@@ -134,17 +129,14 @@ def stored(form: str, element: str, before: str, after: str) -> tuple[str, str, 
 
 
 EXPORTED, UPDATING = layer("product out=e", "sum zero out=e"), layer("out out=product", "out zero out=sum")
-ONES = ("o = constant 1.0", "ones = fill o e")
 THROUGH = times(
     f"y:4x2 = | linalg.matmul {READ_TURNED} ins(%x, %w : tensor<4x3xf32>, tensor<2x3xf32>) "
     "outs(%init : tensor<4x2xf32>) -> tensor<4x2xf32>"
 )
-UNREAD = "%k = arith.constant dense_resource<w> : tensor<2x3xf32>"
 # Before, after, the options that are on, and how many places they match.
 PAIRS: dict[str, tuple[str, str, list[str], int]] = {
     "a fill of the same buffer": (EXPORTED, layer("product out=z", "sum zero out=z"), [FILL], 2),
     "bias and ReLU update the result before them": (EXPORTED, UPDATING, [OUTS], 2),
-    "after the fill too": (EXPORTED, UPDATING, [FILL, OUTS], 4),
     **{
         f"a fill of {element} is made": (
             each(f"{operation} a b out=e", element=element),
@@ -153,30 +145,14 @@ PAIRS: dict[str, tuple[str, str, list[str], int]] = {
         )
         for element, zero, operation in (("bf16", "0.0", "mulf"), ("i8", "0", "addi"), ("i1", "0", "xori"))
     },
-    "not a fill with something else": (
-        each("mulf a b out=e", *ONES),
-        each("mulf a b out=z", "c = constant 0.0", "z = fill c e", *ONES),
-        *([FILL], 1),
-    ),
-    "the first of two results": (products("ab ba out=e", "a"), products("out ba out=ab", "a"), [OUTS], 1),
     "the one of two that nothing else reads": (
         *(products("ab ba out=e", "ab"), products("ab out out=ba", "ab"), [OUTS], 1),
     ),
     "a constant": stored(FORMS[0], "bf16", "1.4", "1.4"),
     "a constant of small integers": stored(FORMS[1], "i4", "[[1, 2, 3], [4, 5, -6]]", "[[1, 4], [2, 5], [3, -6]]"),
-    "a constant with an infinity": stored(
-        FORMS[2], "f32", "[[1.0, 2.0, 3.0], [4.0, 5.0, 0x7F800000]]", "[[1.0, 4.0], [2.0, 5.0], [3.0, 0x7F800000]]"
-    ),
     **{
         f"an argument, {form}": (times(*form.format("w").splitlines(), BY_TURNED), THROUGH, [FOLD], 1) for form in FORMS
     },
-    "a resource without values": (
-        times(constant("dense_resource<w>"), FORMS[0].format("k"), BY_TURNED),
-        THROUGH.replace("{\n", "{\n%k = arith.constant dense_resource<w> : tensor<2x3xf32>\n", 1).replace(
-            "%w :", "%k :"
-        ),
-        *([FOLD], 1),
-    ),
     "two in a row": (
         program("main a:4x4 b:4x4\nt = transpose b 1,0\nu = transpose t 1,0\ny = matmul a u b\nreturn y"),
         program("main a:4x4 b:4x4\ny = matmul a b b\nreturn y"),
@@ -192,37 +168,28 @@ def test_what_becomes_of_a_place(what: str) -> None:
 
 
 UNSIGNED = " {cast = #linalg.type_fn<cast_unsigned>}"
-CONFIG = " {lowering_config = #iree_codegen.lowering_config<tile_sizes = [[4, 16]]>}"
 
 
 @pytest.mark.parametrize(
-    ("attributes", "types", "right", "body", "kept"),
+    ("attributes", "types", "right", "body", "right_axes"),
     [
-        ("", ("bf16", "f32"), "8x16", ["extf", "extf", "mulf", "addf"], "(d2, d1)>"),
-        ("", ("i8", "i32"), "8x16", ["extsi", "extsi", "muli", "addi"], "(d2, d1)>"),
-        (UNSIGNED, ("i8", "i32"), "8x16", ["extui", "extui", "muli", "addi"], "(d2, d1)>"),
-        (f" {READ_TURNED}", ("f32", "f32"), "16x8", ["mulf", "addf"], "(d1, d2)>"),
-        (CONFIG, ("f32", "f32"), "8x16", ["mulf", "addf"], "{lowering_config = #config}"),
+        ("", ("bf16", "f32"), "8x16", ["extf", "extf", "mulf", "addf"], "d2, d1"),
+        (UNSIGNED, ("i8", "i32"), "8x16", ["extui", "extui", "muli", "addi"], "d2, d1"),
+        (f" {READ_TURNED}", ("f32", "f32"), "16x8", ["mulf", "addf"], "d1, d2"),
     ],
 )
 def test_a_product_in_the_generic_form(
-    attributes: str, types: tuple[str, str], right: str, body: list[str], kept: str
+    attributes: str, types: tuple[str, str], right: str, body: list[str], right_axes: str
 ) -> None:
     x, w, y = f"tensor<4x8x{types[0]}>", f"tensor<{right}x{types[0]}>", f"tensor<4x16x{types[1]}>"
-    matched, after = rewrite(
-        f"""func.func @main(%x: {x}, %w: {w}, %init: {y}) -> {y} {{
-          %y = linalg.matmul{attributes} ins(%x, %w : {x}, {w}) outs(%init : {y}) -> {y}
-          return %y : {y}
-        }}""",
-        GENERIC,
-    )
-    assert matched == 1
+    product = f"linalg.matmul{attributes} ins(%x, %w : {x}, {w}) outs(%init : {y}) -> {y}"
+    text = f"func.func @main(%x: {x}, %w: {w}, %init: {y}) -> {y} {{\n%y = {product}\nreturn %y : {y}\n}}"
+    after, (matched,) = rewritten(text, only(GENERIC))
+    assert (matched, f"({right_axes})>" in after) == (1, True)
     assert re.findall(r"(?:arith|linalg)\.(\w+) ", after) == ["generic", *body, "yield"]
     assert 'iterator_types = ["parallel", "parallel", "reduction"]' in after
-    assert kept in after
 
 
-COMPLEX = "complex<f32>"
 LEFT_ALONE: dict[str, tuple[str, list[str]]] = {
     "a copy": (each("yield a out=e"), [FILL, OUTS]),
     "reads its init": (each("addf a out out=e"), [FILL, OUTS]),
@@ -234,16 +201,6 @@ LEFT_ALONE: dict[str, tuple[str, list[str]]] = {
         times(FORMS[0].format("w"), BY_TURNED, "| %other = math.absf %t : tensor<3x2xf32>"),
         [FOLD],
     ),
-    "of complex numbers": (
-        times(
-            constant("dense<(1.0, 2.0)>", element=COMPLEX),
-            FORMS[0].format("k"),
-            f"| %other = tensor.cast %t : tensor<3x2x{COMPLEX}> to tensor<?x2x{COMPLEX}>",
-            BY_TURNED,
-            element=COMPLEX,
-        ),
-        [FOLD],
-    ),
 }
 
 
@@ -253,21 +210,17 @@ def test_what_is_left_alone(what: str) -> None:
     assert_left_alone(text, only(*options))
 
 
-def batch(w: str, permutation: str) -> str:
-    """A product of five matrices and five transposed ones."""
+def test_of_a_batch_the_last_two_dimensions_may_be_swapped_and_others_in_the_generic_form() -> None:
     kinds = "tensor<5x4x3xf32>, tensor<5x3x2xf32>"
     named = f"linalg.batch_matmul ins(%x, %t : {kinds}) outs(%init : tensor<5x4x2xf32>) -> tensor<5x4x2xf32>"
-    return program(f"main x:5x4x3 w:{w} init:5x4x2\nt = transpose w {permutation}\ny:5x4x2 = | {named}\nreturn y")
-
-
-def test_of_a_batch_the_last_two_dimensions_may_be_swapped_and_others_in_the_generic_form() -> None:
-    swapped, turned = batch("5x2x3", "0,2,1"), batch("3x5x2", "1,0,2")
+    swapped, turned = (
+        program(f"main x:5x4x3 w:{w} init:5x4x2\nt = transpose w {permutation}\ny:5x4x2 = | {named}\nreturn y")
+        for w, permutation in (("5x2x3", "0,2,1"), ("3x5x2", "1,0,2"))
+    )
     assert_left_alone(turned, only(FOLD))
-    for text, axes in ((swapped, "d0, d2, d3"), (rewrite(turned, GENERIC)[1], "d3, d0, d2")):
-        matched, folded = rewrite(text, FOLD)
-        assert (matched, "linalg.transpose" in folded) == (1, False)
-        assert f"affine_map<(d0, d1, d2, d3) -> ({axes})>" in folded
-    assert agree(swapped, only(FOLD, GENERIC)) == [2]
+    for text, options in ((swapped, [FOLD]), (turned, [FOLD, GENERIC])):
+        assert agree(text, *(only(option) for option in reversed(options)))[-1] == 1
+        assert "linalg.transpose" not in rewritten(text, *(only(option) for option in reversed(options)))[0]
 
 
 def test_equal_transpositions_share_one_resource() -> None:
@@ -329,12 +282,9 @@ SUMMED = """%p = arith.cmpf {0}, %in, %zero : f32
 OPERANDS = ("%below, %slope", "%above, %scaled")
 FORMS_OF_RELU = {
     "as_exported": relu("ugt, %in, %zero", "%in, %zero"),
-    "zero_first": relu("ult, %zero, %in", "%in, %zero"),
     "values_exchanged": relu("ole, %in, %zero", "%zero, %in"),
     "both": relu("oge, %zero, %in", "%zero, %in"),
     "selected": SELECTED.format("ogt", "%in, %slope"),
-    "selected_at_zero_too": SELECTED.format("oge", "%slope, %in"),
-    "selected_unordered": SELECTED.format("ugt", "%in, %slope"),
     "summed": SUMMED.format("ugt", *OPERANDS),
     "summed_the_other_way": SUMMED.format("ogt", "%slope, %below", "%scaled, %above"),
 }
@@ -364,15 +314,6 @@ def test_each_form_of_relu_and_leaky_relu_becomes_a_maximum_and_no_value_changes
         np.testing.assert_array_equal(actual, expected, err_msg=name)
 
 
-def test_a_slope_may_be_rounded_on_the_spot() -> None:
-    rounded = "%narrow = arith.truncf %slope : f64 to f32\n"
-    summed = SUMMED.format("ugt", "%below, %narrow", "%above, %scaled")
-    maximum = "%scaled = arith.mulf %in, %narrow : f32\n%y0 = arith.maximumf %in, %scaled : f32"
-    before, after = (function(rounded + text, slope="0.2 : f64") for text in (summed, maximum))
-    after = after.replace("%zero = arith.constant 0.0 : f32", "")
-    assert_rewritten(before, after, relus_to_maxima)
-
-
 # Halves that treat a NaN differently.
 UNEQUAL_HALVES = (
     SUMMED.replace("%below =", "%q = arith.cmpf ugt, %in, %zero : f32\n%below =")
@@ -384,13 +325,11 @@ UNEQUAL_HALVES = (
 @pytest.mark.parametrize(
     ("body", "slope"),
     [
-        *((FORMS_OF_RELU["selected"], slope) for slope in ("0.0", "-0.5", "1.5", "1.0e-5", "0x7FC00000")),
+        *((FORMS_OF_RELU["selected"], slope) for slope in ("0.0", "-0.5", "1.5", "0x7FC00000")),
         *((FORMS_OF_RELU["summed_the_other_way"], slope) for slope in ("0.0", "1.5")),
         (relu("ogt, %in, %zero", "%in, %zero"), "0.2"),  # a NaN gives 0
         (relu("uge, %in, %zero", "%in, %zero"), "0.2"),  # -0.0 stays
         (relu("ugt, %in, %zero", "%zero, %in"), "0.2"),  # a minimum
-        (relu("ugt, %in, %slope", "%in, %slope"), "0.2"),  # not at 0
-        (relu("une, %in, %zero", "%in, %zero"), "0.2"),
         (SUMMED.replace("%p, %zero, %in", "%p, %zero, %slope").format("ogt", *OPERANDS), "0.2"),
         (UNEQUAL_HALVES, "0.2"),
     ],

@@ -1,7 +1,5 @@
-"""Configurations put on operations, given or derived: which ops get one, that IREE takes it, and that sums stay."""
+"""Configurations derived for convolutions: which ops get one, that IREE takes it, and that sums stay; and names."""
 
-import re
-from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -9,49 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.rewrites.targets import LEVELS, target_vector_unit, vector_unit
+from harness.rewrites.targets import target_vector_unit, vector_unit
 from harness.rewrites.tuned import (
     CONVOLUTION,
     OF_ROWS,
     configure,
     name_convolutions,
     register_tile,
-    tune,
     tune_convolutions,
 )
-from tests.programs import in_util, program
-from tests.rewrites.tools import Rewrite, agree, assert_left_alone, configurations_taken, rewritten
-
-ENTRY = {
-    "op": "linalg.conv_2d_nhwc_hwcf",
-    "pipeline": "ConvTileAndDecomposeExpert",
-    "distribution": [1, 4, 10, 32, 0, 0, 0],
-    "vector_common_parallel": [1, 1, 5, 32, 0, 0, 0],
-    "vector_reduction": [0, 0, 0, 0, 1, 1, 4],
-}
-MATMUL = {
-    "op": "linalg.matmul",
-    "pipeline": "DoubleTilingExpert",
-    "distribution": [8, 16, 0],
-    "vector_common_parallel": [4, 16, 0],
-    "vector_reduction": [0, 0, 2],
-}
-MATMULS = program("""
-main a:16x8 b:8x32 c:32x16
-e = empty 16x32
-f = fill zero e
-ab = matmul a b f
-g = empty 16x16
-h = fill zero g
-abc = matmul ab c h
-return abc
-""").replace("linalg.matmul", "linalg.matmul {here}", 1)
-
-
-def taken(entry: Mapping[str, Any]) -> str:
-    """How IREE writes an entry's tile sizes."""
-    levels = ", ".join(f"{level} = {entry[level]}" for level in LEVELS if level in entry)
-    return f"#iree_cpu.lowering_config<{levels}>"
+from tests.programs import program
+from tests.rewrites.tools import AVX512_TARGET, agree, assert_left_alone, configurations_taken, rewritten
 
 
 def convolution(
@@ -67,92 +33,7 @@ def convolution(
     """)
 
 
-def biased(images: int = 2) -> str:
-    """One that ENTRY means."""
-    return convolution(images, 4, 10, 8, 32)
-
-
-def tuning(*configurations: dict[str, Any]) -> Rewrite:
-    return partial(tune, configurations=list(configurations))
-
-
-def tuned(text: str, *configurations: dict[str, Any]) -> tuple[str, int]:
-    after, matched = rewritten(text, tuning(*configurations))
-    return after, matched[0]
-
-
-@pytest.mark.parametrize("text", [biased(), in_util(biased())], ids=["func.func", "util.func"])
-def test_a_matched_operation_carries_its_configuration_unless_it_has_one(text: str) -> None:
-    after, matched = tuned(text, ENTRY)
-    assert matched == 1
-    assert re.findall(r"(\S+) \{compilation_info = ", after) == ["linalg.conv_2d_nhwc_hwcf"]
-    assert after.count(taken(ENTRY)) == after.count("pipeline = #iree_cpu.pipeline<ConvTileAndDecomposeExpert>") == 1
-    assert_left_alone(after, tuning(ENTRY | {"vector_reduction": [0, 0, 0, 0, 1, 1, 2]}))
-
-
-@pytest.mark.parametrize(
-    ("which", "matched"),
-    [
-        ({"loops": [16, 16, 32]}, 1),
-        ({"loops": [16, None, -1]}, 2),
-        ({"loops": [16, 16]}, 0),
-        ({"attribute": "here"}, 1),
-        ({"attribute": "there"}, 0),
-        ({"op": "linalg.batch_matmul"}, 0),
-    ],
-)
-def test_operations_are_chosen_by_name_loops_and_attribute(which: dict[str, Any], matched: int) -> None:
-    assert tuned(MATMULS, MATMUL | which)[1] == matched
-
-
-@pytest.mark.parametrize(
-    ("images", "isolate", "columns", "is_taken"),
-    [(2, False, 5, True), (1, False, 5, False), (1, True, 5, True), (2, True, 4, True)],
-)
-def test_the_backend_takes_the_configuration_and_results_stay(
-    images: int, isolate: bool, columns: int, is_taken: bool
-) -> None:
-    """That of a single image only in a region of its own. The columns of a tile need not divide the width."""
-    entry = ENTRY | {"isolate": isolate, "vector_common_parallel": [1, 1, columns, 32, 0, 0, 0]}
-    after, _ = tuned(biased(images), entry)
-    assert (taken(entry) in configurations_taken(after)) == is_taken
-    assert agree(biased(images), tuning(entry)) == [1]
-
-
-def test_matmuls_are_tuned_too() -> None:
-    assert taken(MATMUL) in configurations_taken(tuned(MATMULS, MATMUL)[0])
-    assert agree(MATMULS, tuning(MATMUL | {"isolate": True})) == [2]
-
-
-def test_a_region_ends_where_a_value_has_two_readers() -> None:
-    corner = "tensor.extract_slice %sum[0, 0, 0, 0] [1, 1, 1, 1] [1, 1, 1, 1]"
-    reader = f"%other = {corner} : tensor<2x4x10x32xf32> to tensor<1x1x1x1xf32>"
-    after, _ = tuned(biased().replace("%result = ", f"{reader}\n%result = "), ENTRY | {"isolate": True})
-    assert after.index("flow.return") < after.index("arith.maximumf")
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"distribution": [1, 4]}, r"configurations\[0\].distribution has 2 sizes, but linalg.conv.* has 7 loops"),
-        ({"distribution": [1, 4, 10, 32, 0, 0, 8]}, r"distribution\[6\] must be 0, since loop 6 is a reduction loop"),
-    ],
-)
-def test_tiles_that_do_not_fit_the_loops_are_refused(change: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        tuned(biased(), ENTRY | change)
-
-
-def test_a_dynamic_operation_gets_no_region() -> None:
-    text = """
-func.func @main(%a: tensor<?x64xf32>, %b: tensor<64x64xf32>, %c: tensor<?x64xf32>) -> tensor<?x64xf32> {
-  %r = linalg.matmul ins(%a, %b : tensor<?x64xf32>, tensor<64x64xf32>) outs(%c : tensor<?x64xf32>) -> tensor<?x64xf32>
-  return %r : tensor<?x64xf32>
-}"""
-    assert tuned(text, MATMUL | {"isolate": True})[1] == 0
-    assert tuned(text, MATMUL)[1] == 1
-
-
+TUNE = partial(tune_convolutions, target=AVX512_TARGET)
 AVX512: dict[str, Any] = {"lanes": 16, "registers": 32}
 AVX2: dict[str, Any] = {"lanes": 8, "registers": 16}
 
@@ -188,12 +69,10 @@ def test_rows_are_an_instruction_sets_own_choice() -> None:
     """A block of ESRGAN: 62 columns divide badly, and 90 rows well."""
     block = (1, 90, 62, 32, 3, 3, 96)
     tiles = [
-        configure(block, **unit, of_rows=of_rows)
+        configure(block, **unit, of_rows=of_rows) or {}
         for unit, of_rows in ((AVX512, OF_ROWS[64, 32]), (AVX2, OF_ROWS[32, 16]), (AVX2, False))
     ]
-    found = [entry["vector_common_parallel"][1:4] for entry in tiles if entry]
-    assert found == [[1, 31, 16], [6, 1, 16], [1, 2, 32]]
-    assert tiles[1] is not None
+    assert [sizes["vector_common_parallel"][1:4] for sizes in tiles] == [[1, 31, 16], [6, 1, 16], [1, 2, 32]]
     assert tiles[1]["distribution"] == [1, 6, 62, 32, 0, 0, 0]
 
 
@@ -208,8 +87,7 @@ def test_every_size_divides_its_loop(
     ranges = (*parallel[:3], parallel[3] * 16, *reduction)
     entry = configure(ranges, lanes=unit[0] // 4, registers=unit[1], of_rows=OF_ROWS[unit])
     assert entry is not None
-    for level in LEVELS:
-        sizes = entry.get(level, [0] * 7)
+    for sizes in entry.values():
         assert all(not size or range_ % size == 0 for size, range_ in zip(sizes, ranges, strict=True))
     whole_and_part = zip(entry["distribution"], entry["vector_common_parallel"], strict=True)
     assert all(whole % part == 0 for whole, part in whole_and_part if part)
@@ -217,17 +95,11 @@ def test_every_size_divides_its_loop(
 
 @pytest.mark.parametrize(
     "ranges",
-    [(5, 80, 100, 24, 3, 3, 128), (-1, 80, 100, 128, 3, 3, 128), (5, 80, 100, 128, 1, 1, 128), (80, 100, 128)],
-    ids=["no vector divides the channels", "an unknown size", "a kernel of one point", "other loops"],
+    [(5, 80, 100, 24, 3, 3, 128), (-1, 80, 100, 128, 3, 3, 128), (5, 80, 100, 128, 1, 1, 128)],
+    ids=["no vector divides the channels", "an unknown size", "a kernel of one point"],
 )
 def test_what_has_no_tile_is_left_to_iree(ranges: tuple[int, ...]) -> None:
     assert configure(ranges, **AVX512) is None
-
-
-@pytest.mark.parametrize(("vector_bytes", "registers"), [(64, 3), (8, 32), (48, 32)])
-def test_a_target_must_have_vector_registers(vector_bytes: int, registers: int) -> None:
-    with pytest.raises(ValueError, match="none of a vector unit"):
-        rewritten(TWO_RESULTS, partial(tune_convolutions, vector_bytes=vector_bytes, registers=registers))
 
 
 @pytest.mark.parametrize(
@@ -237,11 +109,13 @@ def test_the_backend_takes_what_is_derived_and_results_stay(
     images: int, kernel: int, stride: int, width: int, inputs: int, outputs: int
 ) -> None:
     text = convolution(images, 4, width, inputs, outputs, kernel, stride)
-    tuning_all = partial(tune_convolutions, vector_bytes=64, registers=32)
-    assert agree(text, tuning_all) == [1]
-    entry = configure((images, 4, width, outputs, kernel, kernel, inputs), **AVX512)
-    assert entry is not None
-    assert taken(entry) in configurations_taken(rewritten(text, tuning_all)[0])
+    assert agree(text, TUNE) == [1]
+    tiles = configure((images, 4, width, outputs, kernel, kernel, inputs), **AVX512)
+    assert tiles is not None
+    after, _ = rewritten(text, TUNE)
+    levels = ", ".join(f"{level} = {sizes}" for level, sizes in tiles.items())
+    assert f"#iree_cpu.lowering_config<{levels}>" in configurations_taken(after)
+    assert_left_alone(after, TUNE)
 
 
 # As ONNX's MaxPool has with the places of its maxima, and LayerNormalization.
@@ -259,8 +133,8 @@ func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 
 
 def test_other_operations_are_left_alone() -> None:
-    assert_left_alone(convolution(2, 4, 10, 8, 9), tune_convolutions)
-    assert_left_alone(TWO_RESULTS, tune_convolutions)
+    assert_left_alone(convolution(2, 4, 10, 8, 9), TUNE)
+    assert_left_alone(TWO_RESULTS, TUNE)
 
 
 SIZES = {"n": 2, "y": 3, "x": 4, "o": 5, "v": 3, "u": 2, "i": 6}

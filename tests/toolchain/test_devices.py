@@ -24,10 +24,8 @@ LIMITS = Limits(seconds=60)
 
 # What follows the source position in what iree-run-module prints elsewhere.
 NO_LOADER = "NOT_FOUND; Vulkan loader library not found; ensure it is installed:\n  Tried: libvulkan.so.1\n"
-NO_DRIVER = "UNAVAILABLE; [vkCreateInstance] VK_ERROR_INCOMPATIBLE_DRIVER"
 LIBCUDA = "CUDA driver library 'libcuda.so'/'nvcuda.dll' not available"
 NO_CUDA = f"UNAVAILABLE; {LIBCUDA}; please ensure installed and in dynamic library search path"
-NO_GPU = "UNKNOWN; CUDA driver error 'CUDA_ERROR_NO_DEVICE' (100)"
 NO_HIP = "UNAVAILABLE; HIP runtime library not available"
 
 
@@ -35,9 +33,7 @@ NO_HIP = "UNAVAILABLE; HIP runtime library not available"
     ("driver", "printed", "advice", "detail"),
     [
         ("vulkan", NO_LOADER, "install the Vulkan loader and a", "NOT_FOUND: Vulkan loader library not found"),
-        ("vulkan", NO_DRIVER, "install a Vulkan driver", NO_DRIVER.replace(";", ":")),
         ("cuda", NO_CUDA, "install the NVIDIA driver", f"UNAVAILABLE: {LIBCUDA}"),
-        ("cuda", NO_GPU, "check that nvidia-smi lists a GPU", NO_GPU.replace(";", ":")),
         ("hip", NO_HIP, "install AMD's ROCm runtime", NO_HIP.replace(";", ":")),
         ("metal", "", "run iree-run-module --list_devices=metal and see what it says", ""),
     ],
@@ -70,22 +66,6 @@ def test_a_tool_that_finds_nothing(commands: str | None, reason: str, advice: st
     assert found == DeviceProbe(driver="cuda", reason=reason, advice=advice)
 
 
-TWO_GPUS = """\
-# ===----------------------------------------------------------------------===
-# --device=cuda://GPU-aaaa
-#   NVIDIA H200
-# ===----------------------------------------------------------------------===
-- gpu-compute-capability: 9.0
-- driver-max-cuda-version: 12.8
-- launch-max-grid-dims: (2147483647, 65535, 65535)
-
-# ===----------------------------------------------------------------------===
-# --device=cuda://GPU-bbbb
-#   NVIDIA T4
-# ===----------------------------------------------------------------------===
-- gpu-compute-capability: 7.5
-- driver-max-cuda-version: 12.8
-"""
 VULKAN = """\
 # ===----------------------------------------------------------------------===
 # --device=vulkan://GPU-6d65
@@ -98,6 +78,9 @@ driver_info: Mesa 22.3.6 (LLVM 15.0.6)
 memory_heaps: 1
   [0] size=2147483648 flags=0x00000001
 """
+CUDA = (
+    "# --device=cuda://GPU-a\n#   NVIDIA H200\n# ===\n- gpu-compute-capability: 9.0\n- driver-max-cuda-version: 12.8\n"
+)
 HIP = "# --device=hip://GPU-1\n#   AMD Instinct MI300X\n# ===\n- gpu-arch-name: gfx942\n- gpu-warp-size: 64\n"
 
 
@@ -112,21 +95,14 @@ def test_fields_of_dumped_devices() -> None:
     )
     assert llvmpipe.is_software
     assert parse_dump(HIP) == [DeviceInfo(uri="hip://GPU-1", name="AMD Instinct MI300X", api="gfx942")]
-    assert parse_dump("# Enumerated devices for driver 'cuda'\n") == []
+    (h200,) = parse_dump(CUDA)
+    assert (h200.name, h200.driver_version, h200.api) == ("NVIDIA H200", "CUDA 12.8", "compute capability 9.0")
 
 
-def test_several_devices_keep_the_order_of_the_list(script_tool: ScriptTool) -> None:
-    commands = f"""case $1 in
---list_devices=cuda) echo cuda://GPU-bbbb; echo cuda://GPU-aaaa; echo cuda://GPU-cccc;;
-*) cat <<'END'
-{TWO_GPUS}
-END
-esac"""
-    assert probe_driver(script_tool(commands), "cuda", limits=LIMITS).devices == (
-        DeviceInfo(uri="cuda://GPU-bbbb", name="NVIDIA T4", driver_version="CUDA 12.8", api="compute capability 7.5"),
-        DeviceInfo(uri="cuda://GPU-aaaa", name="NVIDIA H200", driver_version="CUDA 12.8", api="compute capability 9.0"),
-        DeviceInfo(uri="cuda://GPU-cccc", name=""),
-    )
+def test_devices_keep_the_order_of_the_list_and_need_no_names(script_tool: ScriptTool) -> None:
+    commands = f"case $1 in\n--list*) echo cuda://GPU-b; echo cuda://GPU-a;;\n*) cat <<'END'\n{CUDA}END\nesac"
+    found = probe_driver(script_tool(commands), "cuda", limits=LIMITS).devices
+    assert [(device.uri, device.name) for device in found] == [("cuda://GPU-b", ""), ("cuda://GPU-a", "NVIDIA H200")]
 
 
 LAVAPIPE, SWIFTSHADER = VULKAN_DRIVERS["lavapipe"], VULKAN_DRIVERS["swiftshader"]

@@ -47,6 +47,9 @@ def test_a_range_is_all_that_the_index_has_of_it(monkeypatch: pytest.MonkeyPatch
     assert refusal(releases_named, ["1.0..2.0"], said.append) == nothing
     one_end = "--toolchain 1.0..: a range has two ends, as in 3.0.0..3.13.0"
     assert refusal(releases_named, ["1.0.."], said.append) == one_end
+    monkeypatch.setattr(install, "run", Mock(return_value=Mock(ok=False, stdout="", stderr="a new trouble")))
+    unsaid = "the releases from 9.8 to 9.10: pip cannot say which releases iree-base-compiler has; see what `pip index"
+    assert refusal(releases_between, "9.8", "9.10").startswith(unsaid)
 
 
 def test_releases_are_those_of_which_an_index_has_both_halves(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,21 +61,6 @@ def test_releases_are_those_of_which_an_index_has_both_halves(index: Path, monke
     assert newest_release() == "9.10.0"
     monkeypatch.setenv("PIP_PRE", "1")
     assert newest_release() == "9.11.0rc20261120"
-
-
-@pytest.mark.parametrize(
-    ("printed", "sentence"),
-    [
-        (
-            "Could not fetch URL https://x/: connection error: no route",
-            "the package index cannot be reached; connect to it once, or name",
-        ),
-        ("a new trouble", "pip cannot say which releases iree-base-compiler has; see what `pip index versions iree-"),
-    ],
-)
-def test_a_pip_that_does_not_say_its_releases(printed: str, sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(install, "run", Mock(return_value=Mock(ok=False, stdout="", stderr=printed)))
-    assert refusal(releases_between, "9.8", "9.10").startswith(f"the releases from 9.8 to 9.10: {sentence}")
 
 
 def test_the_order_is_the_users_and_each_comes_once(
@@ -202,8 +190,6 @@ BROKEN = {"runtime": "raise ImportError('libomp.so: cannot open shared object fi
             "the runtime of IREE 9.8.0 does not start here (Python exited with status 1: ImportError: libomp.so: "
             "cannot open shared object file); give another release",
         ),
-        (RELEASE, {"tools": False}, "iree-compile is missing from the installed packages; give another version with "
-         "--toolchain"),
     ],
 )  # fmt: skip
 def test_packages_that_do_not_work_are_refused_and_not_kept(
@@ -212,11 +198,6 @@ def test_packages_that_do_not_work_are_refused_and_not_kept(
     quick.wheels = write_wheels(tmp_path / "others", release, **changes)
     assert refusal(quick.get) == sentence
     assert quick.left() == []
-    quick.root.joinpath(f"{quick.folder.name}.lock").unlink()
-    quick.root.rmdir()
-    quick.root.write_text("a file where a folder belongs")
-    sentence = f"{quick.root}: cannot be written (File exists); make room or set HARNESS_CACHE to another folder"
-    assert refusal(quick.get) == sentence
 
 
 def test_pip_installs_it_once_and_says_what_it_has(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,7 +88,6 @@ GENERIC_CPU = "model.mlir:5:8: warning: while creating CPU target:\x20\nDefaulti
     [
         (UNREGISTERED, (BOGUS, "mismatched parenthesis in pass pipeline `builtin.module(bogus)`"), ()),
         ("model.mlir:1:17: error: no type\nfunc.func @main( {\n", ("no type",), ()),
-        ("fatal error: out of luck: error: twice\n", ("out of luck: error: twice",), ()),
         ('  // error: in a comment of the "source"\n', (), ()),
         # A warning that only announces the next line has that line.
         (
@@ -114,12 +113,7 @@ def test_errors_and_warnings_of_the_compiler(printed: str, errors: tuple[str, ..
             "INVALID_ARGUMENT; input0 shape dimension 1 mismatch; expected 8 but have 7; expected shape `4x8`, actual "
             "shape `4x7`",
         ),
-        (
-            "Error invoking function: c/runtime/src/iree/vm/x.c:1: RESOURCE_EXHAUSTED; no more; while invoking native",
-            "RESOURCE_EXHAUSTED; no more",
-        ),
         ("\n  a library is missing\nand more\n", "a library is missing"),
-        ("", ""),
     ],
 )
 def test_the_reason_of_a_runtime_tool_is_its_status(printed: str, reason: str) -> None:
