@@ -1,12 +1,11 @@
 """The line of `harness check`: a suite -> its cases, its models, and what is wrong with it; nothing is compiled."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from harness.models.materialize import ModelArtifact
 from harness.progress import Progress
 from harness.records.case import Case
 from harness.records.run import Failure
@@ -59,9 +58,15 @@ def check_suite(path: Path, toolchains: Sequence[Toolchain], progress: Progress)
     """Load a suite, hold it against the tools and devices that are here, and make its models."""
     prepared = prepare(path, Selection(), toolchains)
     artifacts = materialize_models(prepared, compile_limits(), progress, notes=False)
+    failed = []
+    for name, artifact in artifacts.items():
+        cases = [case for case in prepared.cases if case.model == name and case.skip is None]
+        if isinstance(artifact, Failure) and not all(is_expected(case, artifact) for case in cases):
+            fails = plural(len(cases), "case fails", "cases fail")
+            failed.append(f"model {name}: {artifact.message}; {fails} with it")
     found: dict[Kind, list[str]] = {
         "contradiction": list(contradictions(prepared)),
-        "failed": list(_failed(prepared, artifacts)),
+        "failed": failed,
         "no effect": list(_without_effect(prepared)),
         "unused": list(_unused(prepared)),
     }
@@ -71,14 +76,6 @@ def check_suite(path: Path, toolchains: Sequence[Toolchain], progress: Progress)
         cases=skip_unfit_peers(prepared, artifacts).cases,
         findings=tuple(Finding(kind=kind, text=text) for kind, texts in found.items() for text in texts),
     )
-
-
-def _failed(prepared: Prepared, artifacts: Mapping[str, ModelArtifact | Failure]) -> Iterator[str]:
-    for name, artifact in artifacts.items():
-        cases = [case for case in prepared.cases if case.model == name and case.skip is None]
-        if isinstance(artifact, Failure) and not all(is_expected(case, artifact) for case in cases):
-            fails = plural(len(cases), "case fails", "cases fail")
-            yield f"model {name}: {artifact.message}; {fails} with it"
 
 
 # --- contradictions ---

@@ -101,7 +101,13 @@ def prepare(
     suite = place.suite(loaded.suite)
     selection = replace(selection, patterns=place.patterns(loaded.suite, selection.patterns))
     loaded = replace(loaded, suite=suite)
-    plugins = _plugins(suite)
+    plugins = {
+        variant.name: tuple(
+            apply_plugin(use.name, use.options, f"{path}: [variants.{variant.name}] plugins") for use in variant.plugins
+        )
+        for variant in suite.variants
+        if variant.plugins
+    }
     peers = tuple(apply_peer(peer.name, peer.options, peer.case_label, f"{path}: peers") for peer in suite.peers)
     missing_peers = {peer.label: reason for peer in peers if (reason := place.missing(peer)) is not None}
     model_ids = {model.name: model_id(model, path) for model in suite.models}
@@ -155,17 +161,6 @@ def unknown_to(toolchain: Toolchain, compile_flags: Sequence[str], run_flags: Se
     ]
 
 
-def _plugins(suite: Suite) -> dict[str, tuple[Applied, ...]]:
-    return {
-        variant.name: tuple(
-            apply_plugin(use.name, use.options, f"{suite.path}: [variants.{variant.name}] plugins")
-            for use in variant.plugins
-        )
-        for variant in suite.variants
-        if variant.plugins
-    }
-
-
 def _with_known_flags(
     suite: Suite,
     cases: Sequence[Case],
@@ -183,7 +178,13 @@ def _with_known_flags(
         if case.peer is not None or not suits(variants[case.variant], toolchain.version):
             checked.append(case)
             continue
-        _refuse_flags(suite, case, variants[case.variant], plugins)
+        for at_run, flags in ((False, case.compile_flags), (True, case.run_flags)):
+            for flag in flags:
+                giver = f"{suite.path}: {_giver(suite, variants[case.variant], case.device, plugins, flag)}"
+                if "\0" in flag:  # no command line can have it
+                    raise SuiteError(f"{giver}: --{shown(flag_name(flag))} has a zero byte; remove it")
+                if (why := refusal(flag, at_run=at_run)) and " plugins: " not in giver:
+                    raise SuiteError(f"{giver}: --{flag_name(flag)} {why}; remove it")
         lacking = ""
         for tool, flag in unknown_to(toolchain, case.compile_flags, case.run_flags):
             name = flag_name(flag)
@@ -204,16 +205,6 @@ _HELP = {_COMPILER: "--help-hidden", _RUNTIME: "--help"}
 
 def _names(tool: str, toolchain: Toolchain) -> frozenset[str]:
     return compiler_flags(toolchain) if tool == _COMPILER else runtime_flags(toolchain)
-
-
-def _refuse_flags(suite: Suite, case: Case, variant: Variant, plugins: Mapping[str, Sequence[Applied]]) -> None:
-    for at_run, flags in ((False, case.compile_flags), (True, case.run_flags)):
-        for flag in flags:
-            giver = _giver(suite, variant, case.device, plugins, flag)
-            if "\0" in flag:  # no command line can have it
-                raise SuiteError(f"{suite.path}: {giver}: --{shown(flag_name(flag))} has a zero byte; remove it")
-            if (why := refusal(flag, at_run=at_run)) and " plugins: " not in giver:
-                raise SuiteError(f"{suite.path}: {giver}: --{flag_name(flag)} {why}; remove it")
 
 
 def _giver(suite: Suite, variant: Variant, device: str, plugins: Mapping[str, Sequence[Applied]], flag: str) -> str:

@@ -211,7 +211,13 @@ def _open(
         raise RunError(f"{options.resume}: hosts of a fleet measured it; go on with --fleet {measured_by}")
     if executor.address and not measured_by:
         raise RunError(f"{options.resume}: one machine measured it; go on there, without --fleet")
-    _require_same_toolchains(run.header.toolchains, prepared, options.resume)
+    here = {toolchain.version: toolchain.compiler_sha256 for toolchain in prepared.toolchains}
+    for begun in run.header.toolchains:
+        if here.get(begun.version, begun.compiler_sha256) != begun.compiler_sha256:
+            raise RunError(
+                f"{options.resume}: this run began with another build of IREE {begun.version} than the one here; start "
+                "a new run"
+            )
     planned = {(case.id, case.name, case.toolchain) for case in run.header.cases}
     if planned != {(case.id, case.name, case.toolchain) for case in prepared.cases}:
         raise RunError(
@@ -233,16 +239,6 @@ def _require_devices(begun: Header, prepared: Prepared, done: Done, path: Path) 
         if case.skip is not None and case.name in able and not done.has_all_of(case, begun.settings):
             raise RunError(
                 f"{path}: {case.name} cannot go on now ({case.skip}); start its host again, or begin a new run"
-            )
-
-
-def _require_same_toolchains(begun_with: Sequence[ToolchainRecord], prepared: Prepared, path: Path) -> None:
-    here = {toolchain.version: toolchain.compiler_sha256 for toolchain in prepared.toolchains}
-    for toolchain in begun_with:
-        version, sha256 = toolchain.version, toolchain.compiler_sha256
-        if here.get(version, sha256) != sha256:
-            raise RunError(
-                f"{path}: this run began with another build of IREE {version} than the one here; start a new run"
             )
 
 
@@ -275,7 +271,12 @@ def _header(
             )
             for toolchain in prepared.toolchains
         ),
-        models=tuple(_model_record(name, artifact, suite.path) for name, artifact in artifacts.items()),
+        models=tuple(
+            record(artifact, cache=cache_root(), suite_folder=suite.path.parent)
+            if isinstance(artifact, ModelArtifact)
+            else ModelRecord(name=name, mlir_sha256="", mlir_bytes=0, function="", inputs=(), failure=artifact)
+            for name, artifact in artifacts.items()
+        ),
         cases=prepared.cases,
         groups=suite.groups,
         floors=dict(suite.floors),
@@ -288,12 +289,6 @@ def _header(
             "peers": {label: peer.version for label, peer in prepared.peers.items() if label in run},
         },
     )
-
-
-def _model_record(name: str, artifact: ModelArtifact | Failure, suite: Path) -> ModelRecord:
-    if isinstance(artifact, ModelArtifact):
-        return record(artifact, cache=cache_root(), suite_folder=suite.parent)
-    return ModelRecord(name=name, mlir_sha256="", mlir_bytes=0, function="", inputs=(), failure=artifact)
 
 
 def _settings(prepared: Prepared, options: RunOptions) -> dict[str, Any]:

@@ -189,7 +189,13 @@ def plan_cases(
         )
     ]
     chosen = _matrix(suite, every)
-    _refuse_traps(suite, chosen)
+    for case in {(case.variant, case.device): case for case in chosen}.values():
+        if (trap := find_trap(case.compile_flags)) is not None:
+            rule, flags = trap
+            raise SuiteError(
+                f"{suite.path}: [variants.{case.variant}] on device {case.device}: {' and '.join(flags)} "
+                f"{rule.effect}; {rule.instead}"
+            )
     chosen = _with_expectations(suite, chosen)
     for gate in suite.gates:
         _require_hits(suite.path, f"[gates.{gate.name}] cases", [gate.cases], [case.name for case in chosen])
@@ -233,17 +239,6 @@ def _matrix(suite: Suite, cases: Sequence[Case]) -> list[Case]:
                 f"include {case.model}/{suite.baseline}@{case.device} or exclude {case.model}/*@{case.device}"
             )
     return left
-
-
-def _refuse_traps(suite: Suite, cases: Sequence[Case]) -> None:
-    for case in {(case.variant, case.device): case for case in cases}.values():
-        trap = find_trap(case.compile_flags)
-        if trap is not None:
-            rule, flags = trap
-            raise SuiteError(
-                f"{suite.path}: [variants.{case.variant}] on device {case.device}: {' and '.join(flags)} "
-                f"{rule.effect}; {rule.instead}"
-            )
 
 
 def _with_expectations(suite: Suite, cases: Sequence[Case]) -> list[Case]:

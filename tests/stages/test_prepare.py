@@ -97,16 +97,7 @@ GPU = '\n[devices.gpu]\nuri = "metal"\nbackend = "metal-spirv"\ncompile_flags = 
         (of_stock("flags", "--iree-opt-level=\\u0000"), f"{STOCK} flags: --iree-opt-level has a zero byte; remove it"),
         (of_stock("plugins", "shere"), f"{STOCK} plugins: there is no plugin 'shere'; did you mean \"share\"?"),
         (of_stock("flags", "-o=x"), f"{STOCK} flags: --o is the harness's own to give"),
-        (of_stock("run_flags", "--device=local-task"), f"{STOCK} run_flags: --device is the harness's own to give"),
-        (of_stock("run_flags", "--help"), f"{STOCK} run_flags: --help makes the tool print and exit"),
-        (
-            of_stock("run_flags", "--device_allocator=x"),
-            f"{STOCK} run_flags: --device_allocator is not applied by ",
-        ),
-        (
-            of_stock("run_flags", "--executable_plugin=x.so"),
-            f"{STOCK} run_flags: --executable_plugin loads code, ",
-        ),
+        (of_stock("run_flags", "--device_allocator=x"), f"{STOCK} run_flags: --device_allocator is not applied by "),
     ],
 )
 def test_what_a_suite_may_not_give_is_named_with_its_table(
@@ -117,14 +108,6 @@ def test_what_a_suite_may_not_give_is_named_with_its_table(
     assert str(caught.value).startswith(f"suite.toml: {sentence}".replace("RELEASE", real_toolchain.version))
     assert caught.value.exit_code == ExitCode.USAGE
     assert {file.name for file in tmp_path.iterdir()} == {"suite.toml", "flags.toml", "net.mlir"}
-
-
-def test_a_plugin_adds_its_flags_last(prepare_with: Prepare, monkeypatch: pytest.MonkeyPatch) -> None:
-    register(monkeypatch, "harness.plugins", ("last", flag_plugin("last", "--iree-opt-level=O3")))
-    given = '[variants.stock]\nplugins = ["last"]\nflags = ["--iree-opt-level=O1"]\n'
-    stock, _ = prepare_with("[variants.stock]\n", given)
-    assert stock.compile_flags == ("--iree-hal-target-device=local", "--iree-opt-level=O3")
-    assert stock.plugins == ("last",)
 
 
 # --- several toolchains, and what is not for all of them ---

@@ -7,10 +7,6 @@ import numpy as np
 import onnx
 import pytest
 
-from harness.models import check_params, find_builder
-from harness.peers import PeerModel
-from harness.peers.peer import find_peer
-from harness.plugins.options import as_json, check_options
 from harness.suite.load import load_suite
 
 ROOT = Path(__file__).parents[2]
@@ -38,20 +34,3 @@ def test_a_known_issue_is_in_the_suite_and_in_the_documentation(program: Path) -
 def test_the_smoke_suite_s_network_is_the_one_its_script_writes() -> None:
     script = runpy.run_path(str(ROOT / "suites/smoke/network.py"))
     assert onnx.load(script["FILE"]) == onnx.load_model_from_string(script["network"]())
-
-
-@pytest.mark.parametrize(
-    ("suite", "peer"), [("mlp.toml", "libxsmm"), ("conv-schedule.toml", "halide")], ids=["mlp", "conv-schedule"]
-)
-def test_the_seed_s_own_engine_runs_every_model(suite: str, peer: str) -> None:
-    loaded = load_suite(ROOT / "suites" / suite).suite
-    (*uses,) = (use for use in loaded.peers if use.name == peer)
-    assert uses
-    engine = find_peer(peer)
-    for model in loaded.models:
-        assert model.builder is not None
-        params = check_params(find_builder(model.builder), model.params)
-        program = PeerModel(name=model.name, builder=model.builder, params=as_json(params), inputs=())
-        for use in uses:
-            options = check_options(engine.options, use.options, where="peers", owner=peer, noun="option")
-            assert engine.refuses(program, options) is None
