@@ -88,6 +88,10 @@ class Died(concurrent.futures.CancelledError):
     """As Dask says that a worker has gone."""
 
 
+class Hangs(Exception):
+    """Nothing comes of what a host is asked."""
+
+
 class ScriptedFleet(Fleet):
     """Hosts that have these CPUs by name. What they are asked is in `asked`, with the host's name."""
 
@@ -152,10 +156,11 @@ class ScriptedFleet(Fleet):
         self.taken.append(takes)
         try:
             answer = self._act(self, name, words)
+            found.set_result(answer if answer is not None else self._answer(task, *takes))
         except Died as died:
             found.set_exception(died)
-            return found
-        found.set_result(answer if answer is not None else self._answer(task, *takes))
+        except Hangs:
+            pass
         return found
 
     def _answer(self, task: Any, *takes: Any) -> Answer:
@@ -168,12 +173,10 @@ class ScriptedFleet(Fleet):
             given, wanted, asked, _ = takes
             turns = tuple(Turn(case=case.name, calls=1, wall_ns=10**9, cpu_ns=1) for case in given.cases)
             references = tuple(Reference(case=name, command=()) for name in asked)
-            rounds = [
-                Round(group=each.group, generation=each.generation, round=0, started_unix_ns=0, turns=turns)
-                for each in (wanted,)
-                if each is not None
-            ]
-            return Answer(value=(references, None, rounds))
+            if wanted is None:
+                return Answer(value=(references, None, []))
+            timed = Round(group=wanted.group, generation=wanted.generation, round=0, started_unix_ns=0, turns=turns)
+            return Answer(value=(references, None, [timed]))
         return Answer(value=self.ratios(*takes))
 
 

@@ -26,7 +26,7 @@ from harness.store.run_directory import RunDirectory, load_run
 from harness.suite.load import LoadedSuite
 from tests.builders import Notes, a_device, a_model, a_suite, a_variant, make_artifact, make_case, make_header
 from tests.fakes.fake_toolchain import make_fake_toolchain
-from tests.fleet.scripted import SUITE, Act, Died, ScriptedFleet, dies, make_offer, pack_nothing, when
+from tests.fleet.scripted import SUITE, Act, Died, Hangs, ScriptedFleet, dies, make_offer, pack_nothing, when
 
 _EPYC = {"a": "EPYC", "b": "EPYC"}
 _MODELS = ("a", "b", "c", "d")
@@ -155,15 +155,11 @@ def test_a_group_fails_over_which_a_worker_dies_again_and_again(asking: Asking) 
 def test_a_host_that_does_not_come_to_an_end_gets_nothing_more(asking: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "limit_s", lambda *_: 1.0)
 
-    class Hanging(ScriptedFleet):
-        def _submit(self, task: object, *arguments: object, workers: list[str], **options: object) -> object:  # type: ignore[override]
-            found = super()._submit(task, *arguments, workers=workers, **options)  # type: ignore[arg-type]
-            hangs = "//a/" in workers[0] and str(options.get("key")).startswith("measure")
-            return found.get_loop().create_future() if hangs else found
+    def hang(_: ScriptedFleet) -> Answer:
+        raise Hangs
 
-    with Hanging(asking.toolchain, _EPYC) as fleet:
-        FleetBench(fleet).run(asking.context(), asking.artifacts, asking.folder)
-    assert {timed.host for timed in load_run(asking.directory.path).rounds} == {"b"}
+    found, _ = on_fleet(asking, _EPYC, when("measure", "a", hang))
+    assert {timed.host for timed in found.rounds} == {"b"}
     assert any(
         line.startswith("a does not come to an end with measure") and "nothing more until" in line
         for line in asking.notes.lines
