@@ -167,12 +167,14 @@ def worker(options: WorkerOptions) -> int:
     require_extra()
     from harness.fleet.connection import offer_text
     from harness.fleet.offer import offer_of_this_host
-    from harness.fleet.worker import host_name, require_place, serve_worker
+    from harness.fleet.worker import host_name, serve_worker, wait_for_place
     from harness.stages.options import compile_limits
 
     access = _access_of_server("worker", options.scheduler, "--scheduler", options, as_root=options.as_root)
     name = host_name(options.name)
-    require_place(access, name, options.patience or 0.0, tell)  # before anything that takes long
+    why = wait_for_place(access, name, options.patience or 0.0, tell)  # before anything that takes long
+    if why is not None:
+        raise why
     os.environ[NAME_VARIABLE] = name  # what its machine is known by is made of it
     offer = offer_of_this_host(name, options.jobs or os.cpu_count() or 1, options.host_class)
     print_text(offer_text(offer))

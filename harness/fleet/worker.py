@@ -17,7 +17,6 @@ import socket
 import tempfile
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import dask
@@ -41,7 +40,7 @@ OTHER_THREADS = 3
 COMPILE, MEASURE = "compile", "measure"  # Dask resources
 # Time for a worker process to start and join; Dask's death timeout.
 _START_S = 60.0
-_TRY_AGAIN_S = 5.0
+_TRY_AGAIN_S = 2.0
 _LONGEST_HOST = 64  # of a machine's name on Linux; a pod's has up to 63
 
 # What Dask does in a worker beside its work, made so rare that it is not in what is timed.
@@ -78,29 +77,25 @@ def host_name(given: str | None) -> str:
     return name
 
 
-def require_place(access: Access, name: str, patience_s: float, say: Callable[[str], None]) -> None:
-    """See that a host may join, before it looks at its machine; why it may not, once patience is over."""
-    with ThreadPoolExecutor(1) as apart:  # whoever calls may be within an event loop of their own
-        why = apart.submit(asyncio.run, await_place(access, name, patience_s, say, asyncio.Event())).result()
-    if why is not None:
-        raise why
-
-
-async def await_place(
-    access: Access, name: str, patience_s: float, say: Callable[[str], None], stop: asyncio.Event
+def wait_for_place(
+    access: Access,
+    name: str,
+    patience_s: float,
+    say: Callable[[str], None],
+    is_over: Callable[[], bool] = lambda: False,
 ) -> UsageError | None:
     """Wait until a scheduler lets a host in, or for the end; why none did, once patience is over.
 
     Each new reason is said once.
     """
     deadline, said = time.monotonic() + patience_s, ""
-    while not stop.is_set() and (why := await asyncio.to_thread(_why_no_place, access, name)) is not None:
+    while not is_over() and (why := _why_no_place(access, name)) is not None:
         if time.monotonic() >= deadline:
             return why
         if str(why) != said:
             said = str(why)
             say(said)
-        await until(asyncio.sleep(_TRY_AGAIN_S), stop)
+        time.sleep(_TRY_AGAIN_S)
     return None
 
 
@@ -158,7 +153,7 @@ async def _serve(access: Access, offer: Offer, limits: Limits, say: Callable[[st
                     stray.kill()
             if not stop.is_set():
                 say(f"{name} is no longer with {address}; it joins again when a scheduler answers there")
-                if await await_place(access, name, patience_s, say, stop) is not None:
+                if await asyncio.to_thread(wait_for_place, access, name, patience_s, say, stop.is_set) is not None:
                     say(f"{name} ends: no scheduler has answered at {address} for {patience_s:g} s")
                     return
 
