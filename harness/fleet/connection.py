@@ -27,7 +27,7 @@ from harness.toolchain.devices import PROCESSORS
 _CONNECT_S = 10.0
 # Records of hosts are put in the order of their clocks' times here and there; minutes do no harm.
 CLOCK_TOLERANCE_S = 600.0
-_LOOK_AGAIN_S = 1.0
+_LOOK_AGAIN_S, _UNSEEN_NOTICED_S = 1.0, 15.0
 _END_S = 10.0
 
 _T = TypeVar("_T")
@@ -110,9 +110,9 @@ async def _own_loop() -> asyncio.AbstractEventLoop:
 
 
 @contextlib.contextmanager
-def connect(access: Access, here: str = "this machine") -> Iterator[Fleet]:
+def connect(access: Access) -> Iterator[Fleet]:
     """Join a fleet, to ask it for work."""
-    require_same_versions(ask(access, FACTS), str(access), here)
+    require_same_versions(ask(access, FACTS), str(access), "this machine")
     for logger in ("distributed", "distributed.client"):  # Dask gives the second a level of its own
         logging.getLogger(logger).setLevel(logging.CRITICAL)  # what goes wrong is said by the harness
     settings = {**FORGET_MESSAGES, "distributed.comm.timeouts.connect": f"{_CONNECT_S} s"}
@@ -149,9 +149,6 @@ def offers_in(facts: Mapping[str, Any]) -> Offers:
         else:
             usable[name] = replace(offer, address=str(host["address"]))
     return Offers(usable=usable, refused=refused)
-
-
-_UNSEEN_NOTICED_S = 15.0
 
 
 def fleet_now(facts: Mapping[str, Any], address: str) -> dict[str, Any]:
