@@ -190,12 +190,6 @@ def selfcheck_page(check: Selfcheck) -> Page:
         "spread: of the log ratio between generations; detects: the smallest slowdown that nine of ten rows find in "
         "their time.",
     ]
-    wide = [case.case for case in check.cases if case.inconclusive > case.rows / 10]
-    if wide:
-        legend.append(
-            f"Where rows stay inconclusive ({', '.join(wide[:3])}{', ...' if len(wide) > 3 else ''}), give more time: "
-            f"harness compare --row-budget {2 * check.budget_s:g}"
-        )
     return Page(
         verdict=machine_line(check.facts), parts=(*table_of(_CHECKED, check.cases, ""), *map(Paragraph, legend))
     )

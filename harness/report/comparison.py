@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from harness.errors import ExitCode
-from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY, TIMED, is_exact, metric_title
+from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY, TIMED, metric_title
 from harness.records.comparison import Comparison, Row, SelfcheckFacts, SideFacts, Verdict
 from harness.report.data import row_record, to_csv
 from harness.report.page import Step, Tone
@@ -306,22 +306,11 @@ def _changes(rows: Rows) -> list[str]:
 
 
 def verdict_line(comparison: Comparison) -> str:
-    """The outcome with a mark in front, which only repeats what the words say."""
-    text = headline(comparison)
-    status = comparison_exit_code(comparison)
-    if status is not ExitCode.OK:
-        mark = "🚩" if status is ExitCode.REGRESSION else "🚨"
-        return f"{mark} Needs attention: {text[0].lower()}{text[1:]}"
-    rows = real_rows(comparison)
-    if _with_other_outputs(rows):
-        mark = "⚠️"
-    elif rows.timed.of("improved"):
-        mark = "🎉"
-    elif rows.metric(LATENCY.name).of("inconclusive"):
-        mark = "❔"
-    else:
-        mark = "ℹ️" if rows.of(*CHANGED) else "🏖️"  # noqa: RUF001 (the sign that GitHub shows as a mark)
-    return f"{mark} {text}"
+    """The outcome, marked where somebody has to act."""
+    text, status = headline(comparison), comparison_exit_code(comparison)
+    if status is ExitCode.OK:
+        return text
+    return f"{'🚩' if status is ExitCode.REGRESSION else '🚨'} Needs attention: {text[0].lower()}{text[1:]}"
 
 
 # --- How it came about ---
@@ -370,11 +359,11 @@ def rule_line(comparison: Comparison) -> str:
     confirmed = ""
     if comparison.mode == "remeasured":
         confirmed = f", and fresh processes show it again{f' (one-sided p at most {again:g})' if again else ''}"
-    timed, counted = _named_floors(rows.timed), _named_floors(Rows(row for row in rows if is_exact(row.metric)))
+    timed = _named_floors(rows.timed)
     return (
         f"A timed row is changed where the change is larger than the floor"
         f"{f' ({timed})' if timed else ''}{level}{confirmed}. Counted figures need no statistics: any difference is a "
-        f"change{f', of sizes one beyond its floor ({counted})' if counted else ''}."
+        "change, of sizes one beyond its floor."
     )
 
 

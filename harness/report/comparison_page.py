@@ -61,7 +61,7 @@ from harness.report.page import (
     Warnings,
     filled,
 )
-from harness.report.pages import View, closing, commit_name, foot, opening, pictures_of, sides_table, values_table
+from harness.report.pages import View, closing, commit_name, foot, opening, pictures_of, sides_table
 from harness.report.units import NOTHING, Unit, change_text, interval_text, p_text, percent, side_names
 from harness.text import plural
 
@@ -407,8 +407,6 @@ def _method(comparison: Comparison, view: View) -> list[Part]:
         *(hosts_table(comparison, "Hosts", "latencies", by_host) if len(comparison.hosts) > 1 else ()),
         Paragraph(rule_line(comparison)),
     ]
-    if view.full and comparison.settings:
-        parts.append(values_table("Setting", comparison.settings))
     return [
         *([Fold("How far to trust it", [trusted])] if view.terminal else []),
         Fold("How it was measured", parts, aside=True),
@@ -416,9 +414,9 @@ def _method(comparison: Comparison, view: View) -> list[Part]:
 
 
 def _commands(comparison: Comparison, *, full: bool) -> list[Part]:
-    rows = Rows(row for row in comparison.rows if row.repro and (full or is_relevant(row)))
+    rows = [row for row in comparison.rows if row.repro and (full or (is_relevant(row) and row.verdict not in LOST))]
     wanted: dict[str, Row] = {}
-    for row in rows if full else Rows(row for row in rows if row.verdict not in LOST).largest_first():
+    for row in rows if full else Rows(rows).largest_first():
         wanted.setdefault(row.case, row)
     parts: list[Part] = [Code(shlex.join(comparison.command), "sh")] if comparison.command else []
     shown = list(wanted.values())[: None if full else _MOST_COMMANDS]

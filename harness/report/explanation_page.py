@@ -14,7 +14,7 @@ from harness.report import page as pages
 from harness.report.comparison import CHANGED, MARKS, TONES
 from harness.report.data import Field, tabulate, to_csv
 from harness.report.page import Bullets, Code, Column, Fold, Heading, Name, Page, Paragraph, Step, Steps, Table, Tone
-from harness.report.pages import View, first_lines, sides_table, values_table
+from harness.report.pages import View, first_lines, sides_table
 from harness.report.units import Unit, compared, interval_text, p_text, percent, share, unit_of
 from harness.stats import CONFIDENCE
 from harness.text import plural
@@ -216,10 +216,7 @@ def page(explanation: Explanation, view: View) -> Page:
     schedule: list[pages.Part] = [Heading("Schedule"), Bullets(explanation.schedule)]
     if not explanation.schedule:
         schedule = [Paragraph("Outside of dispatches, the two programs are the same as far as is known.", "dim")]
-    method: list[pages.Part] = [sides_table(explanation.base, explanation.head)]
-    if view.full and explanation.settings:
-        method.append(values_table("Setting", explanation.settings))
-    method.append(Code(shlex.join(explanation.command), "sh"))
+    method = (sides_table(explanation.base, explanation.head), Code(shlex.join(explanation.command), "sh"))
     return Page(
         title=(Name(explanation.case), f": {compared(explanation.base, explanation.head)}"),
         verdict=explanation.sentence or "What differs is not known.",
@@ -274,7 +271,7 @@ def _what(explanation: Explanation, view: View) -> list[pages.Part]:
     for group in shown:
         parts += _group(group, view)
     if left := sum(map(len, groups[len(shown) :])):
-        parts.append(Paragraph(f"{plural(left, 'more part')} like these; --format json has what differs there.", "dim"))
+        parts.append(Paragraph(f"{plural(left, 'more part')} like these: see --format json.", "dim"))
     if not groups:
         though = f", though the {LATENCY.title.lower()} has" if explanation.latency.verdict in CHANGED else ""
         parts.append(Paragraph(f"No single part is known to have changed{though}."))

@@ -83,7 +83,7 @@ def ratio_axis(extents: Iterable[Extent], floor: float, *, most_ticks: int = _MO
     low, high = min(low, -side * high), max(high, -side * low)
     room = _MARGIN * (high - low)
     left, right = math.exp(low - room), math.exp(high + room)
-    places = (_even_steps if right / left < _LINEAR_SPAN else round_figures)(left, right, most_ticks)
+    places = (_even_steps if right / left < _LINEAR_SPAN else _round_figures)(left, right, most_ticks)
     return RatioAxis(low=left, high=right, ticks=tuple(places))
 
 
@@ -103,25 +103,18 @@ def _even_steps(low: float, high: float, most: int) -> list[tuple[float, str]]:
     return [(1.0, "1")]
 
 
-def round_figures(low: float, high: float, most: int) -> list[tuple[float, str]]:
-    """Places of a logarithmic axis for ticks, at most `most`, and their texts; powers of ten come before all others."""
-    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    for ladder in _ladders(first, last):
+def _round_figures(low: float, high: float, most: int) -> list[tuple[float, str]]:
+    """Powers of ten come before all others."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    ladders = [[digit * 10.0**power for power in powers for digit in digits] for digits in _LADDERS]
+    ladders += [[10.0**power for power in powers if power % stride == 0] for stride in range(2, len(powers) + 1)]
+    for ladder in ladders:
         places = [ratio for ratio in ladder if low <= ratio <= high]
         if len(places) <= most:
-            return [(ratio, _short(ratio)) for ratio in places]
+            return [
+                (ratio, f"{ratio:.3g}".replace("e+0", "e").replace("e-0", "e-").replace("e+", "e")) for ratio in places
+            ]
     return [(1.0, "1")]
-
-
-def _ladders(first: int, last: int) -> Iterator[list[float]]:
-    for digits in _LADDERS:
-        yield [digit * 10.0**power for power in range(first, last + 1) for digit in digits]
-    for stride in range(2, last - first + 2):
-        yield [10.0**power for power in range(first, last + 1) if power % stride == 0]
-
-
-def _short(ratio: float) -> str:
-    return f"{ratio:.3g}".replace("e+0", "e").replace("e-0", "e-").replace("e+", "e")
 
 
 # --- The rows ---

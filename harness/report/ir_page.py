@@ -12,12 +12,11 @@ from harness.metrics import PHASES
 from harness.report.data import Field, table_of, to_json
 from harness.report.page import Bullets, Code, Column, Page, Paragraph, Part, Table, Tone
 from harness.report.pages import first_lines
-from harness.report.units import NOTHING, PLAIN, unit_of
+from harness.report.units import NOTHING, PLAIN
 from harness.text import plural, shown
 
 # What tells how a program's tensors become buffers, dispatches and copies; --ops '*' shows everything.
 TELLING_OPS = ("linalg.*", "tensor.*", "flow.*", "stream.cmd.*", "memref.alloc*", "memref.copy", "llvm.alloca")
-_TOGETHER = "Inside executables and on the host together; --ops 'executables:*' and 'host:*' tell them apart."
 
 
 def render_counts_json(inspected: Inspected) -> str:
@@ -49,8 +48,7 @@ def _counts_table(
     ]
     changed = [any(_ARROW in texts[row] for texts in cells.values()) for row in range(len(names))]
     tones: list[Tone] = ["strong" if differs else "dim" for differs in changed] if title else []
-    at_no_place = [] if all(":" in pattern for pattern in ops) else [_TOGETHER]
-    return [Table(title=title, columns=columns, tones=tones, after=[*after, *at_no_place])]
+    return [Table(title=title, columns=columns, tones=tones, after=after)]
 
 
 def _counts_record(counts: Mapping[str, OpCounts]) -> dict[str, Any]:
@@ -87,7 +85,7 @@ def comparison_page(compared: IrComparison, ops: Sequence[str]) -> Page:
     parts: list[Part] = []
     if compared.target:
         parts += [Paragraph("They are compiled for different targets:"), Bullets(compared.target)]
-    parts += [*_operations(base, head, ops), *_executables(compared), *_sizes(base, head), *_differences(compared)]
+    parts += [*_operations(base, head, ops), *_executables(compared), *_differences(compared)]
     same = base.name == head.name or base.label == base.name
     subject = f"{base.label} against {head.label}" if same else f"{base.name} against {head.name}"
     named = "" if base.label == base.name else f"{base.name}, "
@@ -193,27 +191,6 @@ def _pipeline(match: Match) -> str:
     if base is not None and head is not None and pipelines_differ(base, head):
         return f"{base.pipeline or NOTHING} {_ARROW} {head.pipeline or NOTHING}"
     return getattr(head or base, "pipeline", "")
-
-
-def _sizes(base: ComparedCase, head: ComparedCase) -> list[Part]:
-    if base.sizes is None or head.sizes is None:
-        return []
-    sizes = [
-        {"module": side.module_bytes, "host program": side.vm_bytes, "constants": side.constant_bytes}
-        | side.dispatch_bytes
-        for side in (base.sizes, head.sizes)
-    ]
-    names = list(dict.fromkeys(name for side in sizes for name in side))
-    unit = unit_of("bytes", [value for side in sizes for value in side.values()])
-    columns = [
-        Column("part of the module", names, kind="name"),
-        *(
-            Column(case.label, [unit.text(side.get(name)) for name in names], kind="number", unit=unit.name)
-            for case, side in zip((base, head), sizes, strict=True)
-        ),
-    ]
-    tones: list[Tone] = ["strong" if sizes[0].get(name) != sizes[1].get(name) else "dim" for name in names]
-    return [Table(title="Sizes", columns=columns, tones=tones)]
 
 
 def _differences(compared: IrComparison) -> list[Part]:

@@ -1,13 +1,10 @@
 """What pages of all kinds have around their figures: what to do, links, where the rest is, and tables of facts."""
 
-import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from harness.records.comparison import SideFacts
-from harness.report.data import plain_value
 from harness.report.markdown import web_address
 from harness.report.page import Column, Fold, Inline, Link, Name, Paragraph, Part, Picture, Sentence, Step, Steps, Table
 from harness.report.units import given_as
@@ -35,7 +32,7 @@ class View:
     """How a result is shown."""
 
     terminal: bool = False  # Whether on a terminal, and not as Markdown
-    full: bool = False  # Whether with every row of every list, all settings and all commands
+    full: bool = False  # Whether with every row of every list, and all commands
     results: str = ""  # The folder that holds it, as whoever reads of it names it; "": not known
     pictures: Sequence[Picture] = ()  # Published elsewhere, the most important one first
     links: Links = field(default_factory=Links)
@@ -102,15 +99,6 @@ def first_lines(lines: Sequence[str], most: int | None) -> list[str]:
     if len(shown) < len(lines):
         shown.append(f"... {plural(len(lines) - len(shown), 'more line')}; --format json has all")
     return shown
-
-
-def values_table(title: str, values: Mapping[str, Any]) -> Table:
-    """Settings or facts of any kind by name."""
-    texts = [
-        value if isinstance(value, str) else json.dumps(plain_value(value), ensure_ascii=False)
-        for value in values.values()
-    ]
-    return Table(columns=(Column(title, list(values), kind="name"), Column("Value", texts)))
 
 
 def sides_table(base: SideFacts, head: SideFacts) -> Table:

@@ -7,7 +7,6 @@ import shlex
 from collections import Counter
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 from harness.compare.pairs import WHERE_ALL_IS
 from harness.errors import ExitCode
@@ -41,7 +40,7 @@ from harness.report.page import (
     Tone,
     Warnings,
 )
-from harness.report.pages import View, commit_name, foot, opening, pictures_of, values_table
+from harness.report.pages import View, commit_name, foot, opening, pictures_of
 from harness.report.run_fields import ir_columns, main_columns, roofline_line
 from harness.report.run_report import (
     Report,
@@ -117,7 +116,6 @@ def _github_page(report: Report, view: View) -> Page:
             *results,
             Bullets(_closing(report)),
             *_commands(report),
-            *(_environment(report) if full else ()),
         ),
         foot=foot(view.links, f"harness report {shlex.quote(folder)} --format markdown --full"),
     )
@@ -136,8 +134,7 @@ def _closing(report: Report) -> list[Sentence]:
 
 
 def _hosts(report: Report) -> list[Part]:
-    groups = Counter(section.host for section in report.sections)
-    title = "Hosts; figures of one do not compare with another's"
+    groups, title = Counter(section.host for section in report.sections), "Hosts; figures of one are not another's"
     return hosts_table(report.comparison, title, "groups", groups) if report.run.environments else []
 
 
@@ -200,18 +197,6 @@ def _fates(report: Report, view: View, *statuses: Status) -> list[Fate]:
 def _commands(report: Report) -> list[Part]:
     commands = [Code("\n".join(row.repro), "sh", row.case) for row in report.rows() if row.repro]
     return [Heading("Reproduce"), Fold("Commands of each case", commands)] if commands else []
-
-
-def _environment(report: Report) -> list[Part]:
-    header = report.header
-    groups = {**header.environment, "settings": header.settings, "run": {"command": shlex.join(header.command)}}
-    hosts = [Fold(host, (_known(environment),)) for host, environment in report.run.environments.items()]
-    return [Heading("Environment"), Fold("Click to show", (_known(groups), *hosts))]
-
-
-def _known(environment: Mapping[str, Mapping[str, Any]]) -> Table:
-    values = {f"{section}.{key}": value for section, known in environment.items() for key, value in known.items()}
-    return values_table("Fact", values)
 
 
 # --- Variants side by side ---

@@ -101,11 +101,6 @@ class Report:
         return (row for section in self.sections for row in section.rows)
 
     @property
-    def compares(self) -> bool:
-        """Whether any row has a ratio to show."""
-        return any(row.kind is not None for row in self.rows())
-
-    @property
     def baseline(self) -> str:
         """What the others are compared with; where sections differ the variant alone, or `their baseline`."""
         bases = [(section.baseline, row.variant) for section in self.sections for row in section.rows if row.baseline]
@@ -252,7 +247,8 @@ def verdict_of(row: Row) -> Verdict | None:
 def legend(report: Report) -> str:
     """What the marks mean; "" where no row has a ratio."""
     interval = f"in brackets the {CONFIDENCE * 100:.0f} % interval of the ratio"
-    return f"▼ faster, ▲ slower, = same within {share(report.floor)}, ? unclear; {interval}." if report.compares else ""
+    compares = any(row.kind is not None for row in report.rows())
+    return f"▼ faster, ▲ slower, = same within {share(report.floor)}, ? unclear; {interval}." if compares else ""
 
 
 def outcome_text(row: Row) -> str:

@@ -12,7 +12,7 @@ from tests.report.tunings import CONFIRMATIONS, DISPATCHES, make_tuning
 
 
 def test_the_report_of_a_variant(snapshot: SnapshotAssertion) -> None:
-    assert render(make_tuning(), "markdown") == snapshot
+    assert render(make_tuning(), "terminal", width=160) == snapshot
 
 
 def test_the_last_confirmation_of_a_pair_counts() -> None:
