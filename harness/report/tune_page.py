@@ -70,7 +70,8 @@ def page(found: Tuning, view: View) -> Page:
 
 
 def _candidates(title: str, rows: Sequence[Tried], most: int | None = None) -> list[Part]:
-    return table_of(_TRIED, rows, title, tones=[_TONES.get(row.standing, "") for row in rows], most=most)
+    fields = _TRIED if most is None else _TRIED[:4]
+    return table_of(fields, rows, title, tones=[_TONES.get(row.standing, "") for row in rows], most=most)
 
 
 def _by_ratio(tried: Tried) -> float:
