@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
 import re
@@ -117,7 +118,7 @@ def comparison_files(gathered: Gathered, comparisons: Sequence[Facts]) -> Iterat
                 "base_key": runs.get(facts["base"]),
                 "head_key": runs.get(facts["head"]),
                 "command": shlex.join(command),
-                "explained": _explanations(rows["explained"]),
+                "explained": list(_explanations(rows["explained"])),
                 "rows": table(
                     len(rows),
                     **{name: rows[name] for name in _COLUMNS},
@@ -128,26 +129,12 @@ def comparison_files(gathered: Gathered, comparisons: Sequence[Facts]) -> Iterat
         )
 
 
-def _explanations(texts: Iterable[str]) -> list[Payload]:
-    """What regressed latencies are made of; what no harness can have written is left out."""
-    found = []
+def _explanations(texts: Iterable[str]) -> Iterator[Payload]:
+    """What regressed latencies are made of, in a sentence; what no harness can have written is left out."""
     for text in filter(None, texts):
-        try:
+        with contextlib.suppress(ValidationError):
             explained: Explained = adapter(Explained).validate_json(text)
-        except ValidationError:
-            continue
-        parts = explained.parts
-        names = ("name", "base_ns", "head_ns", "ratio", "ci_low", "ci_high", "verdict")
-        columns = {name: [getattr(part, name) for part in parts] for name in names}
-        found.append(
-            {
-                "case": explained.case,
-                "sentence": signed(explained.sentence),
-                "left_out": explained.left_out,
-                "parts": table(len(parts), **columns, what=[signed("; ".join(part.what)) for part in parts]),
-            }
-        )
-    return found
+            yield {"case": explained.case, "sentence": signed(explained.sentence)}
 
 
 def _paths(place: str, *runs: str) -> list[str]:

@@ -115,8 +115,6 @@ def _heat_map(outcomes: Sequence[Outcome], gathered: Gathered) -> dict[str, Any]
     rows = columns if is_turned else [list(row) for row in zip(*columns, strict=True)]
     if is_turned:
         heads, titles = titles, heads
-    is_skipped = all(outcome["status"] == "skipped" for outcome in outcomes)
-    messages = {outcome["message"] for outcome in outcomes}
     newest = max(outcomes, key=lambda outcome: (outcome["started"], not outcome["peer"]))
     return {
         "device": newest["device"],
@@ -127,8 +125,6 @@ def _heat_map(outcomes: Sequence[Outcome], gathered: Gathered) -> dict[str, Any]
         "heads": heads,
         "rows": list(zip(titles, rows, strict=True)),
         "failed": sum(outcome["status"] in BAD for outcome in outcomes),
-        # Why all of them were, in one message
-        "skipped": messages.pop() if len(messages) == 1 and is_skipped else "",
     }
 
 

@@ -154,7 +154,6 @@ def _group(gathered: Gathered, known: Acknowledgements, changes: Sequence[Change
 
 
 def _line(gathered: Gathered, change: Change) -> Facts:
-    """A series of a group, and when else its change may have begun."""
     days = [str(_run(gathered, run).get("started", ""))[:10] or run for run in (change.earliest, change.latest)]
     return {"change": change, "note": "" if change.earliest == change.latest else " to ".join(days)}
 

@@ -192,7 +192,6 @@ def _points(gathered: Gathered, series: str) -> Payload:
 
 
 def _siblings(row: dict[Any, Any]) -> tuple[str, ...]:
-    """What a series and that of the reference toolchain have in common."""
     return row["suite"], row["case_id"], row["metric"], row["machine_class"]
 
 

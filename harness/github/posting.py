@@ -158,7 +158,6 @@ def publish(client: Client, shelf: Shelf, files: Mapping[str, bytes]) -> str:
 
 
 def _tip(client: Client, path: str, branch: str) -> str | None:
-    """The commit at the tip of the branch; None where there is no such branch."""
     try:
         return _sha(client.get(path, _purpose(f"read branch {branch}")), client, "object")
     except GitHubError as error:

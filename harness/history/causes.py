@@ -82,7 +82,6 @@ def _compile_time(change: ChangeEvidence) -> Explanation:
 
 
 def _with_reference(change: ChangeEvidence) -> Explanation:
-    """A latency of which the reference's and the ratio to it are known."""
     log_change = math.log(change.ratio)
     name = f"the reference toolchain {change.references[1]}"
     versus = change.versus
@@ -142,7 +141,6 @@ def _against_baseline(change: ChangeEvidence) -> Explanation:
 
 
 def _compiler(change: ChangeEvidence, why: str) -> Explanation:
-    """The compiler's, with what else changed."""
     before, after = change.before, change.after
     moved = _differ(before.machines, after.machines) or _differ(before.kernels, after.kernels)
     also = ", and another machine can move a ratio too" if moved else ""

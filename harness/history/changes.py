@@ -138,7 +138,6 @@ def _changes_of(row: SeriesRow, values: SeriesValues, points: Sequence[ChangePoi
 
 
 def _search(rows: Sequence[SeriesRow], values: Mapping[str, SeriesValues], progress: Progress) -> ChangePoints:
-    """The change points of each series, which may be none."""
     progress.stage("Searching series", len(rows))
     found: dict[str, Sequence[ChangePoint]] = {}
     changed = 0

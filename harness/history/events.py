@@ -117,7 +117,6 @@ def group_changes(
 
 
 def _overlapping(changes: Sequence[Change], places: Mapping[str, int]) -> list[list[Change]]:
-    """Changes whose ranges overlap, in order of time."""
     joined: list[list[Change]] = []
     reach = -1
     for change in sorted(changes, key=lambda change: places[change.earliest]):

@@ -159,7 +159,6 @@ def programs_needed(change: SeriesChange, related: Related, runs: Runs) -> Itera
 
 
 def _under_reference(change: SeriesChange, related: Related) -> Sequence[SeriesValues]:
-    """Series that tell which program the case was under the reference toolchain."""
     metric = change.row.metric if is_exact(change.row.metric) else LATENCY.name
     return related.get(("own", metric, "reference"), ())
 
@@ -222,7 +221,6 @@ def sides_of(change: SeriesChange, runs: Runs, programs: Programs) -> tuple[Side
 
 
 def _counts(series: Sequence[SeriesValues], change: SeriesChange) -> tuple[float, float] | None:
-    """A counted figure next to a change, on both sides."""
     both = ([values.values_at(level) for level in change.levels] for values in series)
     return next(((first[-1], second[0]) for first, second in both if first and second), None)
 

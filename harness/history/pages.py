@@ -198,7 +198,6 @@ def acknowledgement_records(marks: Sequence[Acknowledgement], events: Sequence[C
 
 
 def _events_table(title: str, events: Sequence[ChangeEvent], *, said: bool = False) -> Table:
-    """Changes with their causes, or with what was said of them last."""
     leads = [event.lead for event in events]
     ids = Column("id", [event.id for event in events], kind="name")
     if said:
@@ -262,7 +261,6 @@ def _mark(event: ChangeEvent) -> str:
 
 
 def _why(event: ChangeEvent) -> str:
-    """The evidence, the other figures that show the same event, and when it may have happened."""
     lead = event.lead
     figures = dict.fromkeys(_figure(change) for change in event.changes)
     figures.pop(_figure(lead))

@@ -100,7 +100,6 @@ def course(values: NDArray[np.float64], places: int, *, least_span: float = 0.0)
 
 
 def _ends(values: int, places: int) -> list[int]:
-    """Where the values of each place end."""
     return [round((place + 1) * values / places) for place in range(places)]
 
 

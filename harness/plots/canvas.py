@@ -164,11 +164,10 @@ def _font(*, bold: bool) -> Any:
 
 @lru_cache(maxsize=1)
 def _glyphs() -> frozenset[int]:
-    """Characters that both the normal and the bold font have."""
     from matplotlib.font_manager import findfont, get_font
 
-    fonts = [frozenset(get_font(findfont(_font(bold=bold))).get_charmap()) for bold in (False, True)]
-    return fonts[0] & fonts[1]
+    normal, bold = (frozenset(get_font(findfont(_font(bold=bold))).get_charmap()) for bold in (False, True))
+    return normal & bold
 
 
 def left_out_text(panels: int) -> str:
@@ -264,11 +263,9 @@ class Canvas:
         """A small text that explains."""
         self.text(x, y, text, align=align, **{"size": SMALL, "color": self.theme.muted, **more})
 
-    def heading(self, text: str, x: float = MARGIN, width: float = ROOM) -> float:
-        """The title of a panel; the middle of its line."""
-        middle = self.y + 15
-        self.text(x, middle, cut(text, width, BODY + 1, bold=True), size=BODY + 1, bold=True)
-        return middle
+    def heading(self, text: str) -> None:
+        """The title of a panel."""
+        self.text(MARGIN, self.y + 15, cut(text, ROOM, BODY + 1, bold=True), size=BODY + 1, bold=True)
 
     def axes(self, x: float, y: float, width: float, height: float, *, xlabel: str = "", ylabel: str = "") -> Axes:
         """Empty axes without a frame; `y` is their top."""

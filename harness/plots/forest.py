@@ -190,5 +190,4 @@ def _draw_row(axes: Axes, theme: Theme, row: ForestRow, y: float) -> None:
 
 
 def _interval(row: ForestRow) -> tuple[float, float] | None:
-    """Both ends in the logarithm."""
     return None if row.low is None or row.high is None else (math.log(row.low), math.log(row.high))

@@ -163,7 +163,6 @@ def _scale(axes: Axes, name: str, values: Sequence[float]) -> None:
 
 
 def _write_names(canvas: Canvas, points: Sequence[MemoryPoint], pixels: Sequence[Place], top: float) -> int:
-    """Names beside the points where they cover nothing; how many have no room."""
     names = [cut(point.label, LONGEST_NAME, bold=point.baseline) for point in points]
     widths = [width_px(name, bold=point.baseline) for name, point in zip(names, points, strict=True)]
     found = free_places(pixels, widths, (_LEFT, top, WIDTH - MARGIN, top + _PLOT))

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harness.errors import RunError
 from harness.plots.canvas import (
-    BODY,
     MARGIN,
-    SMALL,
     WIDTH,
     Canvas,
     Drawing,
     Look,
     Theme,
-    cut,
     look_of,
 )
 from harness.records.run import Peak
@@ -104,7 +100,8 @@ def roofline_of(panels: Sequence[Panel], title: str, subtitle: str) -> Drawing:
         canvas.legend((model, [look_of("s", 6.0, color, color, 0.0)]) for model, color in colors.items())
         canvas.legend((label, _looks(examples[label], theme.ink, number, theme)) for label, number in numbers.items())
         for panel in panels:
-            canvas.down(20)
+            canvas.heading(_caption(panel))
+            canvas.down(30)
             top = canvas.down(_PLOT + 60)
             xlabel = "FLOP for each byte of arguments, results and constants"
             axes = canvas.axes(_LEFT, top, _LENGTH, _PLOT, xlabel=xlabel, ylabel="GFLOP/s")
@@ -114,10 +111,7 @@ def roofline_of(panels: Sequence[Panel], title: str, subtitle: str) -> Drawing:
                     axes.plot(point.intensity, point.operations_per_s / 1e9, zorder=4, **look)
             _draw_axes(axes, panels)
             if panel.peak is not None:
-                _draw_roof(canvas, axes, panel.peak)
-            caption = cut(_caption(panel), _LENGTH - 20, BODY, bold=True)
-            x, y = WIDTH - MARGIN - 8, top + _PLOT - 14
-            canvas.text(x, y, caption, align="right", bold=True, bbox=theme.behind_texts)
+                _draw_roof(axes, panel.peak, theme.ink)
 
     return Drawing(kind="Roofline", title=title, lines=[subtitle], paint=paint)
 
@@ -136,7 +130,6 @@ def _roof(peak: Peak) -> tuple[float, float]:
 
 
 def _draw_axes(axes: Axes, panels: Sequence[Panel]) -> None:
-    """Room around the points of all panels, and up to the corner of every roof."""
     points = [point for panel in panels for point in panel.points]
     roofs = [_roof(panel.peak) for panel in panels if panel.peak is not None]
     across = [point.intensity for point in points] + [top / slope for top, slope in roofs]
@@ -148,22 +141,20 @@ def _draw_axes(axes: Axes, panels: Sequence[Panel]) -> None:
     axes.spines[["bottom", "left"]].set_visible(True)
 
 
-def _draw_roof(canvas: Canvas, axes: Axes, peak: Peak) -> None:
-    theme, (top, slope) = canvas.theme, _roof(peak)
-    (low, high), (bottom, _) = axes.get_xlim(), axes.get_ylim()
-    ridge = top / slope
-    axes.plot([low, ridge, high], [low * slope, top, top], color=theme.ink, linewidth=1.6, zorder=2)
-    axes.fill_between([low, ridge, high], [low * slope, top, top], bottom, color=theme.ink, alpha=0.045, linewidth=0)
-    start = max(low, bottom / slope)
-    (x, y), (ridge_x, ridge_y) = canvas.pixels(axes, [(start, start * slope), (ridge, top)])
-    arithmetic = f"{top:.3g} GFLOP/s, f32 ({peak.operations_by})"
-    canvas.text(WIDTH - MARGIN - 4, ridge_y - 10, arithmetic, size=SMALL, align="right", bbox=theme.behind_texts)
-    # Along the slope, from its lower end.
-    look: dict[str, Any] = {"rotation": math.degrees(math.atan2(y - ridge_y, ridge_x - x)), "rotation_mode": "anchor"}
-    canvas.text(x + 12, y - 22, f"{slope:.3g} GB/s ({peak.bytes_by})", size=SMALL, **look)
+def _draw_roof(axes: Axes, peak: Peak, ink: str) -> None:
+    top, slope = _roof(peak)
+    low, high = axes.get_xlim()
+    xs, ys = [low, top / slope, high], [low * slope, top, top]
+    axes.plot(xs, ys, color=ink, linewidth=1.6, zorder=2)
+    axes.fill_between(xs, ys, axes.get_ylim()[0], color=ink, alpha=0.045, linewidth=0)
 
 
 def _caption(panel: Panel) -> str:
-    if panel.peak is None:
+    """The device, and what its cores and memory can do."""
+    peak = panel.peak
+    if peak is None:
         return f"{panel.device} (peak not measured)"
-    return f"{panel.device}: {'one core' if panel.peak.threads == 1 else f'{panel.peak.threads} cores'}"
+    cores = "one core" if peak.threads == 1 else f"{peak.threads} cores"
+    top, slope = _roof(peak)
+    rates = f"{top:.3g} GFLOP/s, f32 ({peak.operations_by}), {slope:.3g} GB/s ({peak.bytes_by})"
+    return f"{panel.device}: {cores}, {rates}"

@@ -105,7 +105,6 @@ def label(change: Change) -> str:
 
 
 def _draw_changes(axes: Axes, line: Timeline, theme: Theme) -> None:
-    """The range of each change, and the levels between changes."""
     level: Any = {"color": theme.ink, "linewidth": 1.8, "zorder": 6}
     begin = -0.5
     for change in line.changes:

@@ -53,10 +53,6 @@ def run_id(night: int, suite: str = "blocks") -> str:
     return f"{FIRST + timedelta(days=night):%Y%m%d-%H%M%S}-{suite}"
 
 
-def run_started(night: int) -> str:
-    return (FIRST + timedelta(days=night)).isoformat()
-
-
 def toolchain(night: int) -> str:
     return f"3.14.0rc{FIRST + timedelta(days=night):%Y%m%d}"
 
@@ -222,11 +218,10 @@ def _points(run: SimpleNamespace, night: int) -> list[SimpleNamespace]:
         for variant, value in times.items():
             case = f"{model}/{variant}@cpu"
             found.append(make_point(run, case, "latency", "ns", value, low=value * 0.99, high=value * 1.015))
-            steady = (
-                _latency(model, variant, 0)
-                * (_machine(model, night) / _machine(model, 0))
-                * (1 + 0.008 * noise(model, variant, night, "reference"))
+            machine = (
+                _machine(model, night) / _machine(model, 0) * (1 + 0.008 * noise(model, variant, night, "reference"))
             )
+            steady = _latency(model, variant, 0) * machine
             found.append(make_point(run, case, "latency", "ns", steady, role="reference"))
             if variant != "stock":
                 # As in a run on a busy machine, whose medians are in another order than what ran side by side.
@@ -255,7 +250,7 @@ def _cases(run: SimpleNamespace) -> list[SimpleNamespace]:
     failing = [
         "conv/fused@cpu",
         "rdb/fused@cpu",
-        *(["mlp/fused@cpu"] if run.started >= run_started(FUSED_MLP_AT) else []),
+        *(["mlp/fused@cpu"] if run.run >= run_id(FUSED_MLP_AT) else []),
     ]
     message = "iree-compile exited with status 1"
     return [*found, *(make_case(run, case, status="failed", stage="compile", message=message) for case in failing)]

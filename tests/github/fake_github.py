@@ -103,10 +103,8 @@ class FakeGitHub:
 
     def commit_to(self, branch: str, path: str) -> None:
         """Somebody else adds a file."""
-        tip = self.branches.get(branch)
-        files = self.files(branch) if tip else {}
-        tree = self._object({"files": {**files, path: "0" * 40}})
-        self.branches[branch] = self._object({"tree": tree, "parents": [tip] if tip else []})
+        tree = self._object({"files": {**self.files(branch), path: "0" * 40}})
+        self.branches[branch] = self._object({"tree": tree, "parents": [self.branches[branch]]})
 
     # --- What the server does ---
 

@@ -58,14 +58,9 @@ def make_night(
     copies: int = 2,
     **given: Any,
 ) -> Run:
-    """One night's run, finished.
+    """One night's run, finished, with these fields of its header.
 
-    Args:
-        machine: How much slower everything is.
-        compiler: How much slower what the newest toolchain compiles is.
-        reference_dispatches: Of other toolchains than the newest (default: the same).
-        same_modules: Whether the newest toolchain gives the same modules every night, of the same revision.
-        given: Fields of the header.
+    `machine` and `compiler` say how much slower everything, and what the newest toolchain compiles, is.
     """
     noise, began, newest = np.random.default_rng(night), FIRST_NIGHT + timedelta(days=night), toolchains[-1]
     cases = tuple(

@@ -98,11 +98,7 @@ ANSWER = "Since 3.13.0: latency 1.400 [1.300, 1.500] times that of 3.12.0."
 
 
 class Searches:
-    """Bisects that find what they are told, and keep it as real ones do.
-
-    Attributes:
-        asked: The options of each.
-    """
+    """Bisects that find what they are told, and keep it as real ones do; `asked` has the options of each."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.asked: list[BisectOptions] = []

@@ -35,25 +35,15 @@ def moved(before: list[float], after: list[float]) -> Movement:
 def test_what_a_movement_explains(
     movement: Movement, change: float, explains: bool, is_most: bool, is_little: bool
 ) -> None:
-    log_change = math.log(change)
-
-    assert movement.explains(log_change) == explains
-    assert movement.is_most_of(log_change) == is_most
-    assert movement.is_little_of(log_change) == is_little
+    by = math.log(change)
+    assert (movement.explains(by), movement.is_most_of(by), movement.is_little_of(by)) == (explains, is_most, is_little)
+    assert movement_between([], QUIET) is movement_between(QUIET, []) is None
 
 
-def test_a_movement_is_that_of_medians_and_unknown_without_points_on_both_sides() -> None:
-    assert moved(QUIET, [1.04 * value for value in QUIET]).ratio == pytest.approx(1.04)
-    assert movement_between([], QUIET) is None
-    assert movement_between(QUIET, []) is None
-
-
-def changes_in(values: np.ndarray, runs: np.ndarray | None = None) -> tuple[SeriesValues, list[SeriesChange]]:
-    """A series with a point in every run, or in these, and its changes."""
-    places = np.arange(values.size) if runs is None else runs
-    series = SeriesValues(series="aa", places=places, values=values)
-    points = find_changes(values)
-    row = make_series("aa")
+def changes_in(values: np.ndarray, runs: np.ndarray) -> tuple[SeriesValues, list[SeriesChange]]:
+    """A series with a point in these runs, and its changes."""
+    series = SeriesValues(series="aa", places=runs, values=values)
+    points, row = find_changes(values), make_series("aa")
     return series, [SeriesChange(row=row, values=series, points=points, place=place) for place in range(len(points))]
 
 
@@ -64,18 +54,17 @@ def noise(size: int) -> np.ndarray:
 def test_levels_reach_up_to_thirty_runs_and_to_the_changes_next_to_them() -> None:
     values = noise(90) * np.repeat([1.0, 1.1, 1.0], [50, 20, 20])
 
-    _, (first, second) = changes_in(values, runs=2 * np.arange(90))
+    _, (first, second) = changes_in(values, 2 * np.arange(90))
 
     assert (first.run(first.last_good), first.run(first.point.index)) == (98, 100)
     assert first.levels[0].tolist() == list(range(40, 100, 2))
     assert first.levels[1].tolist() == list(range(100, 140, 2))
-    assert second.levels[0].tolist() == list(range(100, 140, 2))
-    assert second.levels[1].tolist() == list(range(140, 180, 2))
+    assert [level.tolist() for level in second.levels] == [list(range(100, 140, 2)), list(range(140, 180, 2))]
 
 
 def test_what_a_step_inside_a_drift_did_is_taken_off_the_drift() -> None:
     inside = np.where(np.arange(90) >= 45, 1.05, 1.0)
-    series, changes = changes_in(noise(90) * (1 + 0.08 * np.arange(90) / 90) * inside)
+    series, changes = changes_in(noise(90) * (1 + 0.08 * np.arange(90) / 90) * inside, np.arange(90))
 
     (drift,) = [change for change in changes if change.point.kind == "drift"]
     (step,) = drift.steps_inside
@@ -83,8 +72,7 @@ def test_what_a_step_inside_a_drift_did_is_taken_off_the_drift() -> None:
 
     assert step.point.index == 45
     assert all(level.size <= 6 for level in step.levels)  # inside a drift a level does not stay
-    assert whole is not None
-    assert of_step is not None
+    assert whole is not None and of_step is not None
     assert of_step.ratio == pytest.approx(1.05, abs=0.01)
     assert whole.ratio == pytest.approx(1.07, abs=0.015)
     for kept in (series.places < 40, np.abs(series.places - 45) > 8):  # no point after the drift, or around the step

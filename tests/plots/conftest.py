@@ -40,12 +40,8 @@ def make_report(
 ) -> Report:
     """The report of a run of models that all have the same variants; the first one is the baseline.
 
-    Args:
-        times_ms: What each variant and the peer takes.
-        twins: Variants with the module of `stock`.
-        broken: Variants that fail.
-        memory: Transient memory that the compiler states of variants; None: it does not say.
-        peaks: Peak of the device's memory of variants, by iree-benchmark-module.
+    `twins` have the module of `stock`, `broken` ones fail; `memory` is what the compiler states (None: nothing), and
+    `peaks` what iree-benchmark-module does.
     """
     made: dict[str, list[Any]] = {name: [] for name in ("cases", "builds", "references", "rounds", "lost")}
     for model in models:
@@ -134,7 +130,8 @@ def written_in(svg: bytes) -> list[Written]:
         width = width_px(text, size, bold=re.search(r"\b(700|bold)\b", style) is not None)
         turned = not re.match(r"rotate\(-?0 ", element.attrib.get("transform", "rotate(0 "))
         x, y = (float(element.attrib.get(name, "0")) / POINTS_PER_PIXEL for name in "xy")
-        left = x - width * {"start": 0.0, "middle": 0.5, "end": 1.0}["start" if turned else _anchor(style)]
+        anchor = "start" if turned else _first(r"text-anchor: (\w+)", style)
+        left = x - width * {"start": 0.0, "middle": 0.5, "end": 1.0}[anchor]
         ends = {"left": None, "right": None} if turned else {"left": left, "right": left + width}
         texts.append(Written(text=text, y=y, color=_first(r"fill: (#\w+)", style), **ends))
     return texts
@@ -153,10 +150,6 @@ def assert_readable(svg: bytes) -> None:
         for other_left, other_right, other_y, other in boxes[number + 1 :]:
             apart = right <= other_left + 1 or other_right <= left + 1
             assert apart or abs(y - other_y) >= 6, (text, other)
-
-
-def _anchor(style: str) -> str:
-    return _first(r"text-anchor: (\w+)", style)
 
 
 def _first(pattern: str, text: str) -> str:

@@ -88,26 +88,10 @@ dashboard.page(async () => {
       : [dashboard.name(cases[0], 120), reason && `: ${dashboard.cut(reason, 1000)}`]);
   }
 
-  /** The parts of each regression that was explained, the largest change first. */
+  /** What each regression that was explained is made of. */
   function explained() {
-    const oneSided = { new: "only head", missing: "only base" };
-    const head = ["Part", "Base", "Head", "Ratio [95 %]", "Verdict", "What differs"];
-    const numbers = ["Base", "Head", "Ratio [95 %]"];
     document.getElementById("explained-part").hidden = !comparison.explained.length;
-    document.getElementById("explained").replaceChildren(...comparison.explained.map((one) => {
-      const parts = dashboard.table(one.parts);
-      const line = (_, part) => el("tr", {}, el("th", { scope: "row" }, dashboard.name(parts.name[part], 120)),
-        el("td", { class: "number" }, parts.verdict[part] === "new" ? "-" : format.figure(parts.base_ns[part], "ns")),
-        el("td", { class: "number" }, parts.verdict[part] === "missing" ? "-" : format.figure(parts.head_ns[part], "ns")),
-        el("td", { class: "number" }, format.interval(parts.ratio[part], parts.ci_low[part], parts.ci_high[part])),
-        el("td", {}, oneSided[parts.verdict[part]] || dashboard.chip(parts.verdict[part])),
-        el("td", { class: "wrap" }, dashboard.cut(parts.what[part], 1000)));
-      return el("div", {}, el("h3", {}, dashboard.name(one.case, 120)), el("p", {}, dashboard.cut(one.sentence, 2000)),
-        parts.rows > 0 && el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `Parts of ${dashboard.cut(one.case, 120)}` },
-          el("table", {}, el("thead", {}, el("tr", {}, head.map((title) => el("th", { scope: "col", class: numbers.includes(title) ? "number" : null }, title)))),
-            el("tbody", {}, Array.from({ length: parts.rows }, line)))),
-        one.left_out > 0 && el("p", { class: "lead" }, `${format.count(one.left_out, "other part")} changed the latency less.`));
-    }));
+    document.getElementById("explained").replaceChildren(...comparison.explained.map((one) => el("p", {}, dashboard.cut(one.sentence, 2000))));
   }
 
   /** How many rows of each metric have which verdict; each leads to those rows. */
