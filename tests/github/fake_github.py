@@ -117,10 +117,8 @@ class FakeGitHub:
         rest = request.path.removeprefix("/repos/o/r/")
         if rest.startswith("git/"):
             return (*self._git(request, rest.removeprefix("git/")), {})
-        if rest == "issues/7/comments":
-            return self._list_or_add(request, self.comments)
-        if rest == "issues":
-            return self._list_or_add(request, self.issues)
+        if rest in ("issues/7/comments", "issues"):
+            return self._list_or_add(request, self.issues if rest == "issues" else self.comments)
         if match := re.fullmatch(r"issues/(comments/)?(\d+)", rest):
             items = self.comments if match[1] else self.issues
             (item,) = [item for item in items if item.get("id") == int(match[2])]
