@@ -138,6 +138,8 @@ def cost_of_tensors(op: Any, sizes: Sizes) -> Cost:
     if name == "linalg.softmax":  # max, subtract, exp, sum, divide
         elements = sizes.elements(op.operands[0])
         cost.add(Cost(operations=5, transcendental=1), elements)
+    elif name == "iree_linalg_ext.attention":
+        cost.add(_attention(op, sizes))
     elif name.startswith(("arith.", "math.")):
         cost.add(cost_of(op), sizes.elements(op.results[0]))
     elif name not in _MOVES:
@@ -193,6 +195,16 @@ def _structured(op: Any, maps: Sequence[Any], sizes: Sizes) -> Cost:
 def maps_of(op: Any) -> list[Any]:
     """Its indexing maps; [] where it has none."""
     return [attribute.value for attribute in get_indexing_maps(op) or ()]
+
+
+def _attention(op: Any, sizes: Sizes) -> Cost:
+    """Two contractions, and between them the scale and a softmax over the keys (max, subtract, exp, sum, divide)."""
+    maps = [attribute.value for attribute in op.attributes["indexing_maps"]]
+    ranges = loop_ranges(maps, [sizes.shape(operand) for operand in op.operands])
+    query, key, value, *_, output = (set().union(*map(_dims, affine_map.results)) for affine_map in maps)
+    scores = math.prod(ranges[dim] for dim in (query | key) & (value | output))
+    products = math.prod(ranges[dim] for dim in query | key) + math.prod(ranges[dim] for dim in value | output)
+    return Cost(operations=2 * products + 6 * scores, transcendental=scores)
 
 
 def _sources(op: Any) -> Iterator[Any]:

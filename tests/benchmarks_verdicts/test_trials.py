@@ -1,14 +1,27 @@
-"""Playing back reads what was recorded, in order, once, and never past its end."""
+"""Playing back reads what was recorded, in order, once; other tools' rules; and the constants of the document."""
+
+import re
+from pathlib import Path
 
 import pytest
 
+from benchmarks.verdicts.others import (
+    OTHERS,
+    Samples,
+    given,
+)
 from benchmarks.verdicts.recorded_runs import count
+from benchmarks.verdicts.tables import BEGIN, END
 from benchmarks.verdicts.trials import (
+    ROW_CAP_S,
     as_sampled,
     overlapping_starts,
     play_disjoint,
     play_overlapping,
 )
+from harness.compare.samplers import GENERATION_S
+from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
+from harness.stats.rule import Rule
 from tests.benchmarks_verdicts.conftest import Script
 
 
@@ -41,3 +54,31 @@ def test_runs_judged_together_have_fewer_false_alarms_than_rows_judged_alone() -
     assert together.alarms < alone.alarms
     assert together.alarms <= 0.05
     assert together.found > 0.85
+
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "statistics.md"
+
+
+def test_the_document_has_its_marks_and_the_constants_of_the_code() -> None:
+    text = DOCUMENT.read_text()
+    assert text.count(BEGIN) == text.count(END) == 1
+    table = dict(re.findall(r"^\| ([^|]*?) \| ([^|]*?) \|", text, re.MULTILINE))
+    rule = Rule()
+    assert table["length of a generation"].startswith(f"{GENERATION_S:g} s")
+    assert table["floor, latency"] == f"{LATENCY.floor * 100:g} %" == f"{rule.floor * 100:g} %"
+    assert table["floor, instructions"] == f"{INSTRUCTIONS.floor * 100:g} %"
+    assert table["floor, compile time"] == f"{COMPILE_TIME.floor * 100:g} %"
+    assert table["alpha of the finding"] == f"{rule.alpha * 100:g} %"
+    assert table["alpha of the confirmation"] == f"{rule.confirm_alpha * 100:g} %"
+    assert table["confidence of the interval"] == f"{rule.confidence * 100:g} %"
+    assert table["first look"] == f"{rule.first_look} generations"
+    assert table["cap of a plain row"] == f"{ROW_CAP_S:,.0f} s"
+
+
+@pytest.mark.parametrize("one", OTHERS, ids=lambda one: one.name)
+def test_no_rule_finds_what_is_not_there_and_all_find_a_half(one: object, script: Script) -> None:
+    rule = one.rule  # type: ignore[attr-defined]
+    quiet = {"spread": 1e-6, "generations": 30, "rounds": 12}
+    assert rule(*given(script(change=0.5, **quiet))) == 1
+    again = Samples(processes=tuple(each.base.ns for each in script(**quiet)))
+    assert rule(again, again) == 0

@@ -1,15 +1,19 @@
-"""The harness as its wheel installs it: nothing of the repository is there, and a folder is empty to begin with.
+"""The harness as its wheel installs it, and plugins of an installed package, from suite to report."""
 
-tests/end_to_end/test_plugins.py uses the same environment.
-"""
-
+import hashlib
+import re
+import shutil
 from pathlib import Path
 
 import pytest
 
+from harness.records.run import Run
 from harness.store.run_directory import load_run
+from harness.toolchain import Toolchain
+from tests.conftest import MadeOnce
 from tests.end_to_end.command import Harness, document
-from tests.end_to_end.plugin_package import REPOSITORY, folder_of_packages
+from tests.end_to_end.plugin_package import COMPILER, EXAMPLE, REPOSITORY, folder_of_packages
+from tests.end_to_end.test_toolchains import OLDER, older  # noqa: F401 (a fixture)
 
 
 @pytest.fixture(scope="module")
@@ -57,3 +61,99 @@ def test_a_suite_of_ones_own_runs_with_a_flag_set_of_the_harness(user: Harness) 
     report = user("report", "latest", "--format", "markdown")
     assert report.returncode == 0
     assert "product/o3@cpu</summary>" in report.stdout
+
+
+pytestmark = pytest.mark.timeout(1800)  # the older toolchain may have to be downloaded first
+UNTIMED = "--no-measure"
+
+
+@pytest.fixture
+def installed(tools: Path, tmp_path: Path) -> Harness:
+    """The command, in a folder with the example's suites."""
+    for name in ("example.toml", "own_product.toml", "product.mlir"):
+        shutil.copy(EXAMPLE / name, tmp_path)
+    return Harness(tmp_path, programs=tools)
+
+
+@pytest.fixture(scope="session")
+def example(packages: Path, made_once: MadeOnce) -> Harness:
+    """A folder in which the example's suite was run, with its package on the path; tests only read it."""
+
+    def run(folder: Path) -> None:
+        for name in ("example.toml", "product.mlir"):
+            shutil.copy(EXAMPLE / name, folder)
+        ended = Harness(folder, packages)("run", "example.toml", UNTIMED)
+        assert ended.returncode == 0, ended.stdout + ended.stderr
+
+    return Harness(made_once("example", run), packages)
+
+
+def matched(run: Run, variant: str) -> list[tuple[str, int | None]]:
+    """How many places each rewrite of a variant matched."""
+    (build,) = [build for build in run.builds if build.case == f"product/{variant}@cpu"]
+    return [(effect.name, effect.matched) for effect in build.effects]
+
+
+def test_every_kind_of_plugin_makes_another_module_that_computes_the_same(example: Harness) -> None:
+    run = example.run()
+    named = {case.variant: case.plugins for case in run.header.cases}
+    assert named["several"] == ("one-exp", "padded-product", "generic-product", "one-exp-pdl", "product-tiles")
+    assert (named["one-exp-once"], named["tiles"]) == (
+        ("one-exp(limit = 1)",),
+        ("product-tiles(tiles = [2, 32, 4])",),
+    )
+    assert [matched(run, variant) for variant in ("one-exp", "one-exp-once", "several", "tiles")] == [
+        *([("one-exp", 2)], [("one-exp", 1)], [("one-exp", 2)], [])
+    ]
+    modules = {build.case: build.module_sha256 for build in run.builds}
+    assert all(build.failure is None for build in run.builds)
+    assert len(run.checks) == len(modules)
+    assert all(check.failure is None for check in run.checks)
+    distinct = ("stock", "one-exp", "padded", "generic", "tiles", "small-tiles")
+    assert len({modules[f"product/{variant}@cpu"] for variant in distinct}) == len(distinct)
+    assert modules["product/one-exp@cpu"] == modules["product/one-exp-pdl@cpu"], "the same, written in two ways"
+
+
+def test_the_printed_commands_make_the_same_modules(example: Harness, installed: Harness) -> None:
+    """As they stand, in another folder, with the tools on the path."""
+    (path,) = example.runs()
+    text = example("report", str(path), "--format", "markdown", "--full").stdout
+    modules = {build.case: build.module_sha256 for build in example.run().builds}
+    for variant in ("one-exp-once", "several"):
+        script = re.search(rf"product/{variant}@cpu</summary>\n\n```sh\n(.*?)\n```", text, re.DOTALL)
+        assert script is not None
+        assert f"harness export example.toml product --variant {variant} --device cpu" in script[1]
+        done = installed.shell(script[1])
+        assert done.returncode == 0, done.stderr
+        assert "BM_main" in done.stdout
+        (module,) = (installed.folder / f"product.{variant}.cpu").glob("*.vmfb")
+        assert hashlib.sha256(module.read_bytes()).hexdigest() == modules[f"product/{variant}@cpu"]
+
+
+def test_under_another_toolchain_the_rewrites_run_in_its_own_python(
+    installed: Harness,
+    older: Toolchain,  # noqa: F811
+) -> None:
+    ended = installed("run", "example.toml", "--toolchain", OLDER, "--filter", "product/one-exp@cpu", UNTIMED)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    run = installed.run()
+    assert [one.version for one in run.header.toolchains] == [OLDER]
+    assert matched(run, "one-exp") == [("one-exp", 2)]
+
+
+@pytest.mark.skipif(COMPILER is None, reason="there is no C compiler, cc")
+def test_a_kernel_of_ones_own_is_called(installed: Harness) -> None:
+    ended = installed("run", "own_product.toml", "--budget", "0.1", "--generations", "1")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    (path,) = installed.runs()
+    run = load_run(path)
+    assert all(check.failure is None for check in run.checks), "its products are the same"
+    assert any(turn.case == "product/own@cpu" for one in run.rounds for turn in one.turns)
+    text = installed("report", str(path), "--format", "markdown").stdout
+    script = re.search(r"product/own@cpu</summary>\n\n```sh\n(.*?)\n```", text, re.DOTALL)
+    assert script is not None
+    done = installed.shell(script[1])
+    assert done.returncode == 0, done.stderr
+    without = re.sub(r" --executable_plugin=\S+", "", script[1].splitlines()[-1])
+    done = installed.shell(without)
+    assert done.returncode != 0, "without the plugin nothing has the function"

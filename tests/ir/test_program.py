@@ -58,6 +58,25 @@ def test_a_softmax_is_spelt_out() -> None:
     assert (found.operations, found.transcendental) == (5 * 32, 32)
 
 
+def test_an_attention_is_spelt_out() -> None:
+    text = program("""
+    main q:2x4x16 k:2x8x16 v:2x8x3
+    c = constant 0.25
+    e = empty 2x4x3
+    b:2x4x3 = | "iree_linalg_ext.attention"(%q, %k, %v, %c, %e) <{indexing_maps = [
+    | affine_map<(b, m, n, d, k) -> (b, m, d)>, affine_map<(b, m, n, d, k) -> (b, k, d)>,
+    | affine_map<(b, m, n, d, k) -> (b, k, n)>, affine_map<(b, m, n, d, k) -> ()>,
+    | affine_map<(b, m, n, d, k) -> (b, m, n)>], operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 1>}> ({
+    | ^bb0(%score: f32):
+    | iree_linalg_ext.yield %score : f32
+    | }) : (tensor<2x4x16xf32>, tensor<2x8x16xf32>, tensor<2x8x3xf32>, f32, tensor<2x4x3xf32>) -> tensor<2x4x3xf32>
+    return b
+    """)
+    scores = 2 * 4 * 8  # heads, queries, keys; queries have 16 elements and values 3
+    found = work(text)
+    assert (found.operations, found.transcendental) == (2 * scores * (16 + 3) + 6 * scores, scores)
+
+
 def test_moves_cost_bytes_and_no_arithmetic() -> None:
     found = work(program("main a:4x4\np = pad a zero 1,1 1,1\nc = concat 1 p p\nreturn c"))
     assert (found.operations, found.unknown) == (0, {})
