@@ -278,11 +278,12 @@ def _signature(model: Path, function: str | None, inputs: list[dict[str, Any]]) 
     if name is None:
         which = f"function @{function}" if function is not None else "public function"
         raise UsageError(f"{model}: no {which} is found in it; give --function, and --model-input for each argument")
-    return name, inputs or [_of_type(text, f"{model}: @{name}") for text in functions[name]["arguments"]]
-
-
-def _of_type(text: str, where: str) -> dict[str, Any]:
-    tensor = tensor_of(text)
-    if tensor is None or None in tensor.shape or tensor.dtype not in get_args(Dtype):
-        raise UsageError(f"{where} has an argument of type {text}; give --model-input for each argument, as in 4x8xf32")
-    return {"shape": list(tensor.shape), "dtype": tensor.dtype}
+    found = []
+    for text in functions[name]["arguments"] if not inputs else ():
+        tensor = tensor_of(text)
+        if tensor is None or None in tensor.shape or tensor.dtype not in get_args(Dtype):
+            raise UsageError(
+                f"{model}: @{name} has an argument of type {text}; give --model-input for each argument, as in 4x8xf32"
+            )
+        found.append({"shape": list(tensor.shape), "dtype": tensor.dtype})
+    return name, inputs or found

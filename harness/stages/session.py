@@ -244,7 +244,9 @@ class SidesSession(Generic[_Options, _Folder]):
             return finished
         options = replace(options, resume=self._runs().get(side))
         try:
-            executor = self.executor.following(self._other_runs(side))
+            words = [*self._sides, *(str(run) for name, run in self._runs().items() if name != side)]
+            others_runs = [self._here / word for word in words if word != side]
+            executor = self.executor.following([run for run in others_runs if (run / HEADER_FILE).is_file()])
             return run_suite(
                 options,
                 self.progress,
@@ -266,12 +268,6 @@ class SidesSession(Generic[_Options, _Folder]):
         """The run of a side that an earlier stretch has finished."""
         run = self._runs().get(side)
         return run if run is not None and (run / FINISHED_FILE).is_file() else None
-
-    def _other_runs(self, side: str) -> list[Path]:
-        """Runs that a side's is compared with, as far as there are any yet."""
-        words = [*self._sides, *(str(run) for name, run in self._runs().items() if name != side)]
-        runs = [self._here / word for word in words if word != side]
-        return [run for run in runs if (run / HEADER_FILE).is_file()]
 
     def _keep_run(self, side: str, suite: str, run: Path) -> None:
         """Keep which run is made for a side, also where that is made in another working folder."""

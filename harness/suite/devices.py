@@ -61,7 +61,14 @@ def devices_among(
     found = {}
     for device in suite.devices:
         chosen = VULKAN_DRIVERS[device.vulkan_driver] if device.vulkan_driver is not None else None
-        infos = [_info(f"{suite.path}: [devices.{device.name}] uri", uri, probe, chosen) for uri in device.uris]
+        infos = []
+        for uri in device.uris:
+            name = driver_of(uri)
+            offered = probe(name, chosen)
+            if offered.reason is not None and name not in _DRIVERS:
+                hint = did_you_mean(name, _DRIVERS)
+                raise SuiteError(f"{suite.path}: [devices.{device.name}] uri: there is no driver {name!r}{hint}")
+            infos.append(_by_uri(offered, uri))
         missing = next((info for info in infos if isinstance(info, str)), None)
         here = [info for info in infos if isinstance(info, DeviceInfo)]
         found[device.name] = (
@@ -74,15 +81,6 @@ def devices_among(
             )
         )
     return found
-
-
-def _info(where: str, uri: str, probe: Probe, chosen: VulkanDriver | None) -> DeviceInfo | str:
-    """The device of that URI, or why it is not there, as a sentence."""
-    name = driver_of(uri)
-    offered = probe(name, chosen)
-    if offered.reason is not None and name not in _DRIVERS:
-        raise SuiteError(f"{where}: there is no driver {name!r}{did_you_mean(name, _DRIVERS)}")
-    return _by_uri(offered, uri)
 
 
 def why_gone(uris: Iterable[str], toolchain: Toolchain, environment: Mapping[str, str]) -> str:

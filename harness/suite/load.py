@@ -14,7 +14,6 @@ from harness.models.model import Expectation, Input, Model, Tolerance
 from harness.records.case import Gate, VariantGroup
 from harness.suite.schema import (
     DeviceTable,
-    ExpectTable,
     FlagSetFile,
     FlagSetTable,
     InputTable,
@@ -205,7 +204,7 @@ def _suite(path: Path, table: SuiteFile, flag_sets: Mapping[str, FlagSet]) -> Su
         models=tuple(_model(path, name, each) for name, each in table.models.items()),
         variants=variants,
         devices=tuple(_device(name, each) for name, each in table.devices.items()),
-        expectations=tuple(_expectation(number, each) for number, each in enumerate(table.expect, start=1)),
+        expectations=tuple(Expectation(cases=each.cases, message=each.fails) for each in table.expect),
         groups=tuple(value_of(VariantGroup, group) for group in table.groups),
         gates=tuple(value_of(Gate, gate, name=name) for name, gate in table.gates.items()),
         ir={phase: tuple(ops) for phase, ops in table.ir.items()},
@@ -242,7 +241,6 @@ def _device(name: str, table: DeviceTable) -> Device:
 
 
 def _require_names(table: SuiteFile) -> None:
-    """Refuse a baseline or a group of variants that are none, and peers that are called like one or like another."""
     require_known("baseline", "variant", [table.baseline], table.variants)
     labels = [peer.case_label for peer in table.peers]
     for label in labels:
@@ -251,16 +249,13 @@ def _require_names(table: SuiteFile) -> None:
             (label in table.variants, "is the name of a variant; give the peer another label"),
             (labels.count(label) > 1, "is there twice; give one of them a label of its own"),
         )
+    for number, expected in enumerate(table.expect, start=1):
+        if (expected.fails is not None) == expected.mismatch:
+            has = "both" if expected.mismatch else "neither"
+            raise SuiteError(f"[[expect]] #{number} needs exactly one of fails and mismatch = true, and has {has}")
     for number, group in enumerate(table.groups, start=1):
         require_known(f"[[groups]] #{number} variants", "variant", group.variants, table.variants)
         require_once(f"[[groups]] #{number} variants", group.variants)
-
-
-def _expectation(number: int, table: ExpectTable) -> Expectation:
-    if (table.fails is not None) == table.mismatch:
-        has = "both" if table.mismatch else "neither"
-        raise SuiteError(f"[[expect]] #{number} needs exactly one of fails and mismatch = true, and has {has}")
-    return Expectation(cases=table.cases, message=table.fails)
 
 
 def _require_metrics(table: SuiteFile) -> None:
@@ -295,7 +290,6 @@ def _require_metric(where: str, name: str) -> None:
 
 
 def _model(path: Path, name: str, table: ModelTable) -> Model:
-    """The model of `[models.NAME]` of the suite in that file."""
     where = f"[models.{name}]"
     sources = [key for key in ("builder", "mlir", "onnx") if getattr(table, key) is not None]
     builder, mlir, onnx = (sources == [key] for key in ("builder", "mlir", "onnx"))

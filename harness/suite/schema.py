@@ -176,7 +176,6 @@ class PeerTable(PluginTable):
 
 
 def _or_bare_name(schema: dict[str, Any]) -> None:
-    """Tell editors of the short form too."""
     schema["items"] = {"anyOf": [{"type": "string", "minLength": 1}, schema["items"]]}
 
 
@@ -197,7 +196,6 @@ class VariantTable(_Table):
 
 
 def _or_one(schema: dict[str, Any]) -> None:
-    """Tell editors that a list of strings may be one string."""
     text = {**schema.pop("items"), "minLength": 1}
     schema["anyOf"] = [text, {"type": schema.pop("type"), "items": text, "minItems": schema.pop("minItems")}]
 

@@ -106,7 +106,6 @@ def _explain(detail: ErrorDetails, content: dict[str, Any], model: type[BaseMode
 
 
 def _need(detail: ErrorDetails) -> str:
-    """What a value must be, in TOML's words."""
     limits = detail.get("ctx", {})
     if detail["type"] == "literal_error":
         return f"must be one of {limits['expected'].replace(' or ', ', ')}"

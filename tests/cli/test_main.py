@@ -115,27 +115,19 @@ def test_the_page_of_commands_is_what_the_declarations_say() -> None:
     assert made.stdout == (root / "docs/commands.md").read_text(), "make commands"
 
 
-@pytest.mark.parametrize("case", [["net/stock@cpu"], ["--case", "net/stock@cpu"]])
-@pytest.mark.parametrize("line", ["bisect a.toml", "verdict a.toml --against good"])
-def test_a_case_may_stand_behind_the_suite(line: str, case: list[str]) -> None:
-    command, *words = line.split()
-    _, bound, _ = application_for([command]).parse_args([command, words[0], *case, *words[1:]])
-    assert bound.arguments["options"].case == "net/stock@cpu"
-
-
-@pytest.mark.parametrize(
-    ("line", "sides", "patterns"),
-    [
+def test_a_case_may_stand_behind_the_suite_and_cases_behind_the_sides() -> None:
+    for line in ("bisect a.toml net/stock@cpu", "verdict a.toml --case net/stock@cpu --against good"):
+        words = line.split()
+        _, bound, _ = application_for(words[:1]).parse_args(words)
+        assert bound.arguments["options"].case == "net/stock@cpu"
+    for line, sides, patterns in (
         ("base head net/* --filter lm/*", ("base", "head"), ("lm/*", "net/*")),
         ("base net/* --toolchain 3.12.0", ("base",), ("net/*",)),
         ("net/* --within base", (), ("net/*",)),
-        ("base", ("base",), ()),
-    ],
-)
-def test_cases_may_stand_behind_the_sides(line: str, sides: tuple[str, ...], patterns: tuple[str, ...]) -> None:
-    _, bound, _ = application_for(["compare"]).parse_args(["compare", *line.split()])
-    options = bound.arguments["options"].with_cases_apart()
-    assert (options.sides, options.patterns) == (sides, patterns)
+    ):
+        _, bound, _ = application_for(["compare"]).parse_args(["compare", *line.split()])
+        options = bound.arguments["options"].with_cases_apart()
+        assert (options.sides, options.patterns) == (sides, patterns)
 
 
 def test_the_list_of_commands_needs_none_of_what_they_import() -> None:

@@ -88,9 +88,8 @@ def test_nothing_is_found_in_a_good_suite_and_what_is_not_here_is_no_fault_of_it
     assert findings({}) == findings({AT_END: GPU}) == []
 
 
-@pytest.mark.parametrize(
-    ("flags", "backends"),
-    [
+def test_the_backends_that_flags_choose() -> None:
+    for flags, backends in (
         ((LOCAL, f"{LLVM},vmvx"), ("llvm-cpu", "vmvx")),
         ((LOCAL,), ("llvm-cpu", "vmvx", "vmvx-inline")),
         (("--iree-hal-target-device=a=local[0]", "--iree-hal-target-device=b=hip", LLVM), ("llvm-cpu", "rocm")),
@@ -98,10 +97,8 @@ def test_nothing_is_found_in_a_good_suite_and_what_is_not_here_is_no_fault_of_it
         (("--iree-hal-target-backends=cuda",), ("cuda",)),
         (("--iree-hal-target-device=#hal.device.target<...>",), ()),
         (("--iree-hal-target-device=abacus",), ()),
-    ],
-)
-def test_the_backends_that_flags_choose(flags: tuple[str, ...], backends: tuple[str, ...]) -> None:
-    assert target_backends(flags) == backends
+    ):
+        assert target_backends(flags) == backends
 
 
 # --- the command ---

@@ -11,7 +11,7 @@ from harness.compare.comparison import Plan, plan_comparison
 from harness.compare.options import CompareOptions
 from harness.compare.remeasure import RowBench
 from harness.errors import CaseError, Interrupted, UsageError
-from harness.records.comparison import Comparison, Explained, Row
+from harness.records.comparison import Row
 from harness.records.explanation import Explanation
 from harness.stages import comparing
 from harness.stages.comparing import MOST_ROWS, ComparisonSession, compare_sides, explain_regressions
@@ -51,52 +51,29 @@ def test_a_pattern_that_matches_no_case_is_refused() -> None:
         plan_comparison(side, a_side(a_case(), label="results/head"), options)
 
 
-class Explaining:
-    """Explanations that are made up, but for one that fails."""
-
-    def __init__(self, results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.session = ComparisonSession(CompareOptions(results=results))
-        self.session.progress = self.notes = Notes()
-        self.failing = ""
-        monkeypatch.setattr(comparing, "explain_pair", self._explain)
-
-    def _explain(self, asked: AskedPair, *_: object, **__: object) -> Explanation:
+def test_the_largest_regressions_are_explained_and_kept_and_one_that_cannot_be_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def explain(asked: AskedPair, *_: object, **__: object) -> Explanation:
         assert not asked.within
-        if asked.pair.name == self.failing:
+        if asked.pair.name == "net/v2@cpu":
             raise CaseError("ir", "its IR cannot be had")
         return replace(make_explanation(), case=asked.pair.name)
 
-    def explain(self, *ratios: float) -> tuple[tuple[Explained, ...], tuple[str, ...]]:
-        """Of a comparison in which the first cases regressed by so much."""
-        rows = [make_timed(case.name, 1.0, ratio, "regressed") for case, ratio in zip(CASES, ratios, strict=False)]
-        comparison: Comparison = make_comparison([*rows, make_timed(CASES[-1].name, 1.0, 0.5, "improved")])
-        base = a_side(*CASES, label="results/base", code={case.name: "old" for case in CASES})
-        plan = plan_comparison(base, a_side(*CASES, label="results/head"), CompareOptions())
-        return explain_regressions(comparison, plan, {}, self.session)
-
-
-@pytest.fixture
-def explaining(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Explaining:
-    return Explaining(tmp_path, monkeypatch)
-
-
-def test_the_largest_come_first_and_each_is_kept(explaining: Explaining, tmp_path: Path) -> None:
-    explained, said = explaining.explain(1.1, 1.3)
-    assert ([each.case for each in explained], said) == (["net/v1@cpu", "net/v0@cpu"], ())
-    for each in explained:
-        assert EXPLANATION.load(tmp_path / each.explanation).case == each.case
-        assert len(each.parts) == 3 and each.left_out == 1
-
-
-def test_of_many_some_are_left(explaining: Explaining) -> None:
-    explained, said = explaining.explain(*[1.1] * (MOST_ROWS + 1))
-    assert len(explained) == MOST_ROWS
+    monkeypatch.setattr(comparing, "explain_pair", explain)
+    session = ComparisonSession(CompareOptions(results=tmp_path))
+    session.progress = notes = Notes()
+    regressed = [make_timed(case.name, 1.0, 1.1 + number / 10, "regressed") for number, case in enumerate(CASES[:-1])]
+    comparison = make_comparison([*regressed, make_timed(CASES[-1].name, 1.0, 0.5, "improved")])
+    base = a_side(*CASES, label="results/base", code={case.name: "old" for case in CASES})
+    plan = plan_comparison(base, a_side(*CASES, label="results/head"), CompareOptions())
+    explained, said = explain_regressions(comparison, plan, {}, session)
+    assert [each.case for each in explained] == [row.case for row in regressed[: -MOST_ROWS - 1 : -1]]
     assert said == ("1 regression less large is not explained; `harness explain` does that",)
-
-
-def test_one_that_cannot_be_explained_says_why(explaining: Explaining) -> None:
-    explaining.failing = "net/v0@cpu"
-    explained, _ = explaining.explain(1.3, 1.1)
-    assert explained[0].sentence == "It cannot be explained: its IR cannot be had."
-    assert explained[1].parts
-    assert "net/v0@cpu cannot be explained: its IR cannot be had" in explaining.notes.lines
+    for each in explained:
+        if each.case == "net/v2@cpu":
+            assert each.sentence == "It cannot be explained: its IR cannot be had."
+        else:
+            assert EXPLANATION.load(tmp_path / each.explanation).case == each.case
+            assert len(each.parts) == 3 and each.left_out == 1
+    assert "net/v2@cpu cannot be explained: its IR cannot be had" in notes.lines

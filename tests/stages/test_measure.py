@@ -89,16 +89,15 @@ def test_a_timeout_takes_along_what_had_no_turn_yet(measuring: Measuring) -> Non
     assert measuring.groups == [("fast", "stock", "tiled"), *[("tiled",)] * 3]  # and the other device goes on
 
 
-@pytest.mark.parametrize("lost", [(0, 1, HANGS), (1, 0, HANGS), (0, 0, CRASHES)])
-def test_what_has_been_timed_goes_on_and_so_does_all_where_one_only_crashes(
-    measuring: Measuring, lost: tuple[int, int, Failure]
+@pytest.mark.parametrize(
+    ("lost", "keep_going"),
+    [((0, 1, HANGS), False), ((1, 0, HANGS), False), ((0, 0, CRASHES), False), ((0, 0, HANGS), True)],
+)
+def test_what_has_been_timed_goes_on_and_so_does_all_where_one_only_crashes_or_the_user_wants_them_all(
+    measuring: Measuring, lost: tuple[int, int, Failure], keep_going: bool
 ) -> None:
-    assert list(measuring.run([STOCK, FAST, TILED], lost)) == [FAST.name]
+    assert list(measuring.run([STOCK, FAST, TILED], lost, keep_going=keep_going)) == [FAST.name]
     assert measuring.groups[-1] == ("stock", "tiled")
-
-
-def test_who_wants_them_all_gets_them_all(measuring: Measuring) -> None:
-    assert list(measuring.run([STOCK, FAST, TILED], (0, 0, HANGS), keep_going=True)) == [FAST.name]
 
 
 def test_a_shard_gives_its_groups_the_seconds_that_they_have_in_the_whole_run(measuring: Measuring) -> None:
