@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import shlex
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from harness.errors import ExitCode
@@ -177,6 +177,16 @@ def change_size(row: Row) -> float:
 BUSY, BUSY_THREADS = 0.1, 0.2
 # What is named, of what was timed while the machine was busy.
 _MOST_BUSY = 3
+
+
+def medians_sentence(rows: Iterable[Row]) -> str:
+    """Which medians say the opposite of the ratio beside them, and why; "" where none do."""
+    usable = (row for row in rows if row.base_value and row.head_value and row.ratio)
+    known = [(row.case, (row.head_value or 0) / (row.base_value or 1), row.ratio or 1) for row in usable]
+    odd = [case for case, medians, ratio in known if (medians > 1) != (ratio > 1) and not 0.99 < medians / ratio < 1.01]
+    more = f" and {len(odd) - 1} more" if len(odd) > 1 else ""
+    why = "a median is of one side alone, while the machine changes its speed, and the ratio is taken within rounds"
+    return f"The medians of {odd[0]}{more} say the opposite of the ratio: {why}." if odd else ""
 
 
 def machine_line(selfcheck: SelfcheckFacts | None, host: str = "this machine") -> str:

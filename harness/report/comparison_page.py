@@ -37,6 +37,7 @@ from harness.report.comparison import (
     list_title,
     machine_line,
     marked,
+    medians_sentence,
     next_steps,
     reading,
     real_rows,
@@ -438,6 +439,7 @@ def trust(comparison: Comparison, busy: Sequence[Busy] = ()) -> list[Sentence]:
         rates = [(f"{whose} A/A rate is not known; to measure it{where}: ", Name("harness selfcheck SUITE"))]
     said: list[Sentence] = [
         capital(busy_line(timed, several_hosts=several)),
+        medians_sentence(real_rows(comparison).timed),
         *rates,
         capital(controls_line(controls(comparison))),
     ]

@@ -23,6 +23,7 @@ from harness.report.comparison_page import (
     changed_lists,
     hosts_table,
     trust,
+    with_commas,
 )
 from harness.report.page import (
     Bullets,
@@ -115,6 +116,7 @@ def _github_page(report: Report, view: View) -> Page:
             Paragraph(legend(report), "dim"),
             *results,
             Bullets(_closing(report)),
+            *(_outputs(report) if full else ()),
             *_commands(report),
         ),
         foot=foot(view.links, f"harness report {shlex.quote(folder)} --format markdown --full"),
@@ -144,6 +146,11 @@ def _hosts(report: Report) -> list[Part]:
 def _sections(report: Report) -> list[Part]:
     parts: list[Part] = []
     for section in report.sections:
+        fates = {(row.status, row.remarks) for row in section.rows}
+        if len(fates) == 1 and section.rows[0].status == "skipped":
+            who = "The only case was" if len(section.rows) == 1 else f"All {len(section.rows)} cases were"
+            parts += [Heading(section.title, level=4), Paragraph(f"{who} {section.rows[0].remarks[0]}.")]
+            continue
         tones = [_tone(row) for row in section.rows]
         columns, operations = main_columns(section), ir_columns(section)
         if any(row.remarks for row in section.rows):
@@ -192,6 +199,18 @@ def _fates(report: Report, view: View, *statuses: Status) -> list[Fate]:
 
 
 # --- At the end ---
+
+
+def _outputs(report: Report) -> list[Part]:
+    """What each case's outputs were held against, a line for all that have the same."""
+    sources: dict[str, list[str]] = {}
+    for row in report.rows():
+        if row.check is not None and row.checked_against:
+            why, also = row.check.no_second_opinion, row.check.also_against
+            against = f"not checked ({row.check.against}): {why}" if why else row.check.against
+            sources.setdefault(f"{against}{f' and {also}' if also and not why else ''}", []).append(row.case)
+    lines = [(f"{source}: ", *with_commas(cases)) for source, cases in sources.items()]
+    return [Heading("Outputs"), Fold("What each case was held against", [Bullets(lines)])] if lines else []
 
 
 def _commands(report: Report) -> list[Part]:

@@ -11,7 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 from harness.errors import ExitCode, RunError
 from harness.records.comparison import VERDICTS, Comparison, Row, Verdict
 from harness.report import render
-from harness.report.comparison import Busy, busy_line, comparison_exit_code, headline, next_steps
+from harness.report.comparison import Busy, busy_line, comparison_exit_code, headline, medians_sentence, next_steps
 from harness.store.kinds import COMPARISON
 from tests.report.builders import (
     make_comparison,
@@ -125,6 +125,17 @@ def alone(*taken: float) -> list[Busy]:
 )
 def test_how_busy_the_machine_was_is_said_in_words(known: list[Busy], line: str) -> None:
     assert busy_line(known) == line
+
+
+def test_medians_that_contradict_their_ratio_have_a_word_of_why() -> None:
+    figures = {"a": (100.0, 103.0, 1.02), "b": (100.0, 100.4, 0.998), "c": (None, 2.0, 0.5), "d": (1, 2, None)}
+    odd = {"e": (100.0, 102.0, 0.97), "f": (100.0, 97.0, 1.03)}
+    agree, rows = (
+        [make_row(case, base_value=base, head_value=head, ratio=ratio) for case, (base, head, ratio) in each.items()]
+        for each in (figures, figures | odd)
+    )
+    assert medians_sentence(agree) == ""
+    assert medians_sentence(rows).startswith("The medians of e and 1 more say the opposite of the ratio: ")
 
 
 # --- What to do next ---

@@ -90,4 +90,6 @@ def test_a_run_says_what_its_outputs_were_held_against(small_run: Run) -> None:
     comment = " ".join(render(replace(small_run, checks=tuple(checks)), "markdown").split())
     sources = "1 against expected files, 1 against a baseline that nothing judged, 1 not checked but for being finite"
     assert f"{sources} (1 of them with other random inputs too); the largest" in comment
+    full = render(replace(small_run, checks=tuple(checks)), "markdown", full=True)
+    assert f"- {stock.name}: `{fast.name}`\n" in full.replace("&#64;", "@").replace("&#8203;", "")
     assert "all values of outputs 0, 2 are within the tolerance of zero, so the check says little" in comment
