@@ -1,7 +1,5 @@
 """`harness explain` with the real compiler and runtime: parts that add up, what differs, and what is kept."""
 
-import signal
-
 import pytest
 
 from tests.end_to_end.command import Harness, document
@@ -35,18 +33,3 @@ def test_a_slow_variant_is_explained_drawn_and_printed_again(runs: Harness) -> N
     out = runs.folder / "waterfall.svg"
     assert runs("plot", "latest", "--kind", "waterfall", "--out", str(out)).returncode == 0
     assert out.stat().st_size > 1_000
-
-
-@pytest.mark.timing
-def test_a_killed_explanation_goes_on_with_what_it_measured(runs: Harness) -> None:
-    command = ("explain", "--within", BASE, "--variant", "slow", "--budget", "3")
-    ended, path = runs.killed(signal.SIGKILL, "record.jsonl", *command)
-    assert ended.returncode == -signal.SIGKILL
-    first = (path / "record.jsonl").read_text().splitlines()
-    ended = runs("explain", "--resume", "latest", "--format", "json")
-    assert ended.returncode == 0, ended.stderr
-    assert "which count" in ended.stderr
-    found = document(ended)
-    assert (found["id"], found["latency"]["verdict"]) == (path.name, "regressed")
-    assert found["settings"]["generations"] > len(first)
-    assert {file.name for file in path.iterdir()} == {"explanation.json", "report.md", "finished.json"}

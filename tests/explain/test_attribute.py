@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -230,41 +229,36 @@ def test_a_generation_that_fails_fails_all_rows() -> None:
         judged(scripted({CONV: 1, "x": 2}, {CONV: 1}))
 
 
-@pytest.mark.parametrize(("profilers", "refuses"), [(2, False), (1, False), (0, False), (2, True)])
-def test_figures_of_two_methods_are_not_compared(
+@pytest.mark.parametrize(("profilers", "refuses"), [(2, False), (1, False), (2, True)])
+def test_what_cannot_be_profiled_on_both_sides_is_timed_alone(
     profilers: int, refuses: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What cannot be profiled on both sides is timed alone."""
-    nothing = "the profile of 3 calls has nothing that the device did"
-
     def turns(number: int) -> tuple[Profile, Profile]:
         return sample(number).base, sample(number).head
 
     def profiled(number: int) -> tuple[Profile, Profile]:
         if refuses:
-            raise Unprofiled(nothing)
+            raise Unprofiled("it has nothing")
         return turns(number)
+
+    def once(method: Method, number: int, measure: Callable[[], Sampled]) -> Sampled:
+        asked.append((method, number))
+        return measure()
 
     toolchains = [make_fake_toolchain(tmp_path / name) for name in ("base tools", "head tools")]
     for toolchain in toolchains[:profilers]:
         with_profiler(toolchain)
     sample = scripted({CONV: 100, MATMUL: 50}, {CONV: 100, MATMUL: 50})
     like = Task(name="", sample=lambda number: sample(number).latency, rule=Rule(), budget_s=60)
-    monkeypatch.setattr(attributing, "latency_task", lambda name, *_, **__: replace(like, name=name))
-    monkeypatch.setattr(attributing, "ProfiledTurns", lambda *_: profiled)
-    monkeypatch.setattr(attributing, "AloneTurns", lambda *_: turns)
+    for name, stand_in in (("latency_task", like), ("ProfiledTurns", profiled), ("AloneTurns", turns)):
+        monkeypatch.setattr(attributing, name, lambda *_, made=stand_in: made)
     base, head = (
         ProgramSide(module=a_module(toolchain, tmp_path), executables=tuple(EXECUTABLES)) for toolchain in toolchains
     )
     policy = MeasurementPolicy(rule=Rule(), budget_s=60, seed=0, call_limit_s=60, limits=Limits(seconds=60))
     asked: list[tuple[Method, int]] = []
-
-    def once(method: Method, number: int, measure: Callable[[], Sampled]) -> Sampled:
-        asked.append((method, number))
-        return measure()
-
     found = attribute(base, head, policy, tmp_path / "folder", once=once, on_beyond=lambda *_: None)
     assert found.method == ("profile" if profilers == 2 and not refuses else "alone")
     assert asked[refuses:] == [(found.method, number) for number in range(len(found.generations))]
     assert len(found.parts) == 2
-    assert found.notes == ((f"the runtime has no profile of local-sync: {nothing}",) if refuses else ())
+    assert found.notes == (("the runtime has no profile of local-sync: it has nothing",) if refuses else ())

@@ -183,18 +183,14 @@ def test_final_code(snapshot: SnapshotAssertion) -> None:
     assert {name: code_changes(base, head, LABELS) for name, (base, head) in cases.items()} == snapshot
 
 
-def a_build(**statistics: int) -> Build:
-    zero = dict.fromkeys((field.name for field in fields(Statistics)), 0)
-    return Build(case="c", command=(), cache_key="", statistics=Statistics(**{**zero, **statistics}))
-
-
 def test_the_schedule() -> None:
-    base = a_build(dispatches=10, copies=13, transient_bytes=19_796_992)
-    head = a_build(dispatches=10, copies=1, transient_bytes=14_004_224, constant_bytes=64)
-    assert schedule_differences(base, head) == (
+    zero = Statistics(**dict.fromkeys((field.name for field in fields(Statistics)), 0))
+    base = replace(zero, dispatches=10, copies=13, transient_bytes=19_796_992)
+    head = replace(zero, dispatches=10, copies=1, transient_bytes=14_004_224, constant_bytes=64)
+    builds = [Build(case="c", command=(), cache_key="", statistics=each) for each in (base, head, None)]
+    assert schedule_differences(builds[0], builds[1]) == (
         "copies: 13 on base, 1 on head",
         "transient memory: 18.9 MiB on base, 13.4 MiB on head",
         "constants: 0 bytes on base, 64 bytes on head",
     )
-    assert schedule_differences(base, base) == ()
-    assert schedule_differences(base, replace(head, statistics=None)) == ()
+    assert schedule_differences(builds[0], builds[0]) == schedule_differences(builds[0], builds[2]) == ()
