@@ -68,20 +68,14 @@ def test_words_that_do_not_go_together(words: str, options: dict[str, Any], sent
     assert sentence in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("side", "variant", "case", "base", "head"),
-    [
-        (SIDE, "fast", None, "net/stock@cpu", "net/fast@cpu"),
-        (SIDE, None, "net/fast@cpu", "net/stock@cpu", "net/fast@cpu"),
-        (TWO_DEVICES, "fast", "net/fast@gpu", "net/stock@gpu", "net/fast@gpu"),
-    ],
-)
-def test_a_variant_is_held_against_its_baseline(
-    side: Side, variant: str | None, case: str | None, base: str, head: str
-) -> None:
-    of_base, of_head = pair_of_variant(side, variant, case).both
-    assert (of_base.name, of_head.name) == (base, head)
-    assert pair_of_runs(BASE, side, "net/stock@cpu").both == (STOCK, STOCK)
+def test_a_variant_is_held_against_its_baseline() -> None:
+    for side, variant, case in (
+        (SIDE, "fast", None),
+        (SIDE, None, "net/fast@cpu"),
+        (TWO_DEVICES, "fast", "net/fast@cpu"),
+    ):
+        assert pair_of_variant(side, variant, case).both == (STOCK, FAST)
+    assert pair_of_runs(BASE, SIDE, "net/stock@cpu").both == (STOCK, STOCK)
 
 
 @pytest.mark.parametrize(

@@ -299,14 +299,12 @@ def test_combinations_that_are_wrong_or_of_known_bytes_or_contradict_each_other_
     assert not any({"a", "e"} <= set(name.split("+")) for name in standings)
 
 
-@pytest.mark.parametrize(("helps", "batches"), [(False, 3), (True, 6)])
 def test_batches_in_vain_end_the_search_and_a_better_one_begins_their_count_anew(
-    helps: bool, batches: int, begin: Begin, monkeypatch: pytest.MonkeyPatch
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pairs = (frozenset({f"x{number}", f"x{number + 1}"}) for number in range(30))
-    sampler = Mock(ask=lambda: next(pairs, None))
-    monkeypatch.setattr(tuning_changes, "Sampler", lambda _: sampler)
+    monkeypatch.setattr(tuning_changes, "Sampler", lambda _: Mock(ask=lambda: next(pairs, None)))
     session = begin(*(f"--x{number}" for number in range(31)), budget=1000.0)
-    session.ms = {"--x10 --x9": 0.9} if helps else {}  # asked for in the third batch
-    assert search(session).best.name == ("x10+x9" if helps else "start")
-    assert len([batch for batch in session.batches if "together" in batch]) == batches
+    session.ms = {"--x10 --x9": 0.9}  # asked for in the third batch
+    assert search(session).best.name == "x10+x9"
+    assert len([batch for batch in session.batches if "together" in batch]) == 3 + 3
