@@ -60,25 +60,19 @@ def as_text(model: Path, toolchain: Toolchain, folder: Path, limits: Limits) -> 
 
 
 def with_constants(text: str, model: Path) -> str:
-    """A program's text with the bytes of its constants."""
-    bytes_of = _bytes_of(constants_of(text), model)
-    if not bytes_of:
-        return text
-    lines = ",\n".join(f'      {key}: "0x{digits}"' for key, digits in bytes_of.items())
-    return f"{text.rstrip()}\n\n{{-#\n  dialect_resources: {{\n    builtin: {{\n{lines}\n    }}\n  }}\n#-}}\n"
-
-
-def _bytes_of(keys: tuple[str, ...], model: Path) -> dict[str, str]:
-    """Hexadecimal digits by key, of those that the model's text has; it may have gigabytes."""
+    """A program's text with the bytes of its constants, as far as the model's text (maybe gigabytes) has them."""
+    keys, found = constants_of(text), list[str]()
     if not keys or not model.stat().st_size:
-        return {}
-    found = {}
+        return text
     with model.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         for key in keys:
             said = rb"(?<![\w$.-])" + re.escape(key.encode()) + rb':\s*"0x([0-9A-Fa-f]+)"'
             if match := re.search(said, content):
-                found[key] = match[1].decode()
-    return found
+                found.append(f'      {key}: "0x{match[1].decode()}"')
+    if not found:
+        return text
+    lines = ",\n".join(found)
+    return f"{text.rstrip()}\n\n{{-#\n  dialect_resources: {{\n    builtin: {{\n{lines}\n    }}\n  }}\n#-}}\n"
 
 
 _BENCHMARKS = "benchmarks"

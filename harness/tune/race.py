@@ -91,7 +91,8 @@ class Race:
         row = [samples.get(name) if name in self.alive else None for name in self.names]
         self._samples = np.vstack([self._samples, np.array(row, dtype=np.float64)])
         self.generations += 1
-        self.alive = tuple(name for name in self.alive if not self._is_silent(name))
+        missing = {name: self.generations - self._of(name).size for name in self.alive}
+        self.alive = tuple(name for name, times in missing.items() if times < 2 or 2 * times <= self.generations)
         if self.generations >= self.rule.least:
             behind = self._least_behind()
             self.alive = tuple(name for name in self.alive if behind.get(name, 0.0) <= 0)
@@ -140,10 +141,6 @@ class Race:
     def _of(self, name: str) -> FloatArray:
         samples: FloatArray = self._samples[:, self._columns[name]]
         return samples[np.isfinite(samples)]
-
-    def _is_silent(self, name: str) -> bool:
-        missing = self.generations - self._of(name).size
-        return missing >= 2 and 2 * missing > self.generations
 
     def _centred(self) -> FloatArray:
         """All samples less what those that are alive have in common in each generation: their median."""

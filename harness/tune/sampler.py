@@ -80,7 +80,8 @@ class Sampler:
         seen = sorted(self._told, key=lambda told: (float(np.dot(self._row(told), mean)), len(told), sorted(told)))
         best = float(np.dot(self._row(seen[0]), mean))
         centres = [*seen[:_CENTRES], self._climb(seen[0], mean)]
-        candidates = {near for centre in centres for near in self._near(centre)} | set(centres)
+        one_step = {step for centre in centres for step in (centre, *self._steps(centre))}
+        candidates = one_step.union(*map(self._steps, one_step))
         candidates -= self._told.keys() | self._asked
         possible = (each for each in candidates if len(each) > 1 and not any(failed <= each for failed in self._failed))
         fresh = sorted(possible, key=lambda chosen: (len(chosen), sorted(chosen)))
@@ -116,10 +117,6 @@ class Sampler:
             without = chosen.difference(group)
             found += [step for step in (without, *(without | {name} for name in group)) if step != chosen]
         return found
-
-    def _near(self, chosen: Set) -> set[Set]:
-        one_step = self._steps(chosen)
-        return {further for step in one_step for further in self._steps(step)} | set(one_step)
 
     def _climb(self, chosen: Set, mean: FloatArray) -> Set:
         """What the model thinks best, from a set on in single steps."""

@@ -13,7 +13,7 @@ from harness.compare import sides
 from harness.compare.engine import Generation, Outcome
 from harness.compare.pairs import Pair, Side
 from harness.compare.samplers import MeasurementPolicy, Module
-from harness.errors import CaseError, Interrupted, RunError, UsageError
+from harness.errors import CaseError, Interrupted, UsageError
 from harness.explain.attribute import Attribution, Once, ProgramSide, Sampled
 from harness.explain.code import Code
 from harness.explain.profile import Profile
@@ -258,13 +258,6 @@ def test_its_generations_are_on_disk_as_they_end(edges: Edges, tmp_path: Path) -
         assert "Of before the interruption: 1 generation, which count" in edges.notes.lines
         keep_in(edges.directory, edges.explain())
     assert {file.name for file in directory.path.iterdir()} == {"explanation.json", "report.md", "finished.json"}
-
-
-def test_what_other_modules_gave_is_no_part_of_it(edges: Edges, tmp_path: Path) -> None:
-    with ExplanationDirectory.create(tmp_path, "small", NOW, BEGUN) as directory:
-        directory.keep_generation("the whole case", "alone", 0, "others", {})
-    with ExplanationDirectory.resume(directory.path) as edges.directory, pytest.raises(RunError, match="other modules"):
-        edges.explain()
 
 
 def test_the_command_of_two_releases_means_the_same_tomorrow() -> None:
