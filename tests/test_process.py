@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import threading
 import time
@@ -17,7 +18,9 @@ import psutil
 import pytest
 
 from harness import process
+from harness.cache import sweep_writing, write_atomically
 from harness.process import Finished, Limits, give_way, hold_still, run, spawn, stop_all
+from harness.scratch import lock_file, own_temporary_folder, shared_temporary_folder, sweep
 
 MIB = 2**20
 # Far more than any child here takes; what is asserted is that they end, not when.
@@ -295,17 +298,6 @@ from harness import process
 process._reaper.watch = lambda group: os.kill(os.getpid(), signal.SIGKILL)
 process.spawn([sys.executable, "-c", "import time; time.sleep(600)"], stdin=subprocess.DEVNULL, stdout=1, stderr=2)
 """
-# A harness whose child leaves an echo in a session of its own, as compilers leave the server of a cache.
-_ECHO = "import sys; sys.stdout.write(sys.stdin.readline())"
-_SERVING = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {_ECHO!r}], start_new_session=True)"
-_LEAVING = f"""
-import sys
-from harness import process
-child = process.spawn([sys.executable, "-c", {_SERVING!r}], stdin=0, stdout=1, stderr=2)
-child.wait()
-process.forget(child)
-print(process._reaper.pid)
-"""
 
 
 def test_what_computes_and_what_is_held_still_ends_with_a_harness_that_is_killed() -> None:
@@ -326,11 +318,63 @@ def test_a_child_of_the_last_moment_ends_too() -> None:
     assert done.stdout == done.stderr == b""
 
 
-def test_what_a_child_left_on_purpose_outlives_a_harness_that_ends_by_itself() -> None:
-    command = [sys.executable, "-c", _LEAVING]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as harness:
-        assert harness.stdout is not None
-        reaper = int(harness.stdout.readline())
-        assert harness.wait(PATIENCE_S) == 0
-        wait_until(lambda: is_gone(reaper))
-        assert harness.communicate("still there\n", timeout=PATIENCE_S)[0] == "still there\n"
+_HOLDER = """
+import sys
+from pathlib import Path
+from harness.scratch import scratch_folder
+with scratch_folder(Path(sys.argv[1])) as folder:
+    (folder / "module.vmfb").touch()
+    print(folder, flush=True)
+    sys.stdin.read()
+"""
+
+
+def _age(folder: Path, seconds: float) -> None:
+    then = folder.stat().st_mtime - seconds
+    os.utime(folder, (then, then))
+
+
+def test_what_a_killed_process_left_is_swept_and_what_a_living_one_has_is_not(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _HOLDER, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        folder = Path(child.stdout.readline().strip())
+        _age(folder, 3 * 24 * 3600)
+        sweep(tmp_path)
+        assert folder.is_dir(), "as old as it may be"
+        child.kill()
+        child.wait()
+        os.utime(folder)
+        sweep(tmp_path)
+        assert folder.is_dir(), "one that was just made is locked a moment later"
+        _age(folder, 120)
+        sweep(tmp_path)
+        assert not folder.exists()
+
+
+def test_a_file_that_a_killed_process_was_writing_is_swept_and_a_living_ones_is_not(tmp_path: Path) -> None:
+    memos = tmp_path / "memos"
+    write_atomically(memos / "memo", b"1")
+    for folder in (memos, tmp_path / "environments"):
+        folder.mkdir(exist_ok=True)
+        for name in (".writing-dead", ".writing-living", "memo"):
+            (folder / name).touch()
+            _age(folder / name, 120)
+    (memos / ".writing-link").symlink_to("memo")
+    with (memos / ".writing-living").open("rb") as stream:
+        lock_file(stream.fileno())
+        sweep_writing(tmp_path)
+        assert {path.name for path in memos.iterdir()} == {".writing-living", ".writing-link", "memo"}
+    assert len(list((tmp_path / "environments").iterdir())) == 3, "too many files to look at"
+
+
+def test_all_temporary_files_of_a_process_lie_in_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with own_temporary_folder():
+        (own,) = (tmp_path / f"iree-harness-{os.getuid()}").iterdir()
+        handle, file = tempfile.mkstemp()
+        os.close(handle)
+        assert Path(file).parent == own
+        assert shared_temporary_folder() == tmp_path
+    assert (own.exists(), tempfile.tempdir) == (False, str(tmp_path))
+    assert shared_temporary_folder() == tmp_path

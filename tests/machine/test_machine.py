@@ -118,16 +118,11 @@ def test_a_real_machine_that_saves_power(make_machine: MakeMachine) -> None:
 
 def test_what_psutil_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     counted = {"user": 800, "nice": 0, "system": 150, "irq": 0, "softirq": 0, "steal": 50, "idle": 9000}
-    times = Mock(**counted, _asdict=lambda: counted)
-    cores = [Mock(current=now, max=4700.0, min=400.0) for now in (1000.0, 1600.0)]
-    monkeypatch.setattr(psutil, "cpu_times", lambda: times)
-    monkeypatch.setattr(psutil, "cpu_freq", Mock(return_value=cores))
+    monkeypatch.setattr(psutil, "cpu_times", lambda: Mock(**counted, _asdict=lambda: counted))
+    monkeypatch.setattr(psutil, "cpu_freq", Mock(side_effect=NotImplementedError))
     captured = capture_environment()
     assert captured["load"]["steal_percent"] == 5.0
-    cpu = captured["cpu"]
-    assert (cpu["max_mhz"], cpu["min_mhz"]) == (4700, 400)
-    monkeypatch.setattr(psutil, "cpu_freq", Mock(side_effect=NotImplementedError))
-    assert "max_mhz" not in capture_environment()["cpu"]
+    assert "max_mhz" not in captured["cpu"]
 
 
 @pytest.mark.parametrize(
@@ -135,8 +130,6 @@ def test_what_psutil_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ({"sys/devices/cpu_core/cpus": "1-2\n", "sys/devices/cpu_atom/cpus": "0,3-40\n"}, ["1-2", "0,3-40"]),
         ({f"{CPU}/cpu{core}/cpu_capacity": f"{1024 - core % 2}\n" for core in range(4)}, ["0,2", "1,3"]),
-        ({f"{CPU}/cpu{core}/cpu_capacity": "1024\n" for core in range(4)}, None),
-        ({"sys/devices/cpu_core/cpus": "many\n"}, None),
         ({}, None),
     ],
 )
@@ -166,24 +159,20 @@ def test_a_machine_that_tells_nothing_or_nonsense(make_machine: MakeMachine) -> 
     [
         ({VENDOR: "Amazon EC2", PRODUCT: "c7g.metal"}, "machine", {"virtual": False, "hypervisor": None}),
         ({VENDOR: "Amazon EC2", PRODUCT: "c7g.2xlarge"}, "machine", {"virtual": True, "hypervisor": "Amazon EC2"}),
-        ({VENDOR: "QEMU", PRODUCT: "KVM"}, "machine", {"virtual": True, "hypervisor": "KVM"}),
         ({"sys/hypervisor/type": "xen"}, "machine", {"virtual": True, "hypervisor": "Xen"}),
         ({"proc/sys/kernel/osrelease": "6.6-microsoft-standard"}, "machine", {"virtual": True, "hypervisor": "WSL"}),
         ({"proc/cpuinfo": f"{X86}flags\t\t: fpu hypervisor\n"}, "machine", {"virtual": True}),
         ({"proc/cpuinfo": f"{X86}flags\t\t: fpu\n"}, "machine", {"virtual": False, "hypervisor": None}),
         ({}, "machine", {"virtual": None}),
-        ({LAYOUT: "2", PERSONALITY: "00000000"}, "process", {"aslr": True}),
         ({LAYOUT: "0", PERSONALITY: "00000000"}, "process", {"aslr": False}),
         ({LAYOUT: "2", PERSONALITY: "00040000"}, "process", {"aslr": False}),
         ({LAYOUT: "1"}, "process", {"aslr": True}),
         ({HUGE_PAGES: "always [madvise] never"}, "memory", {"transparent_huge_pages": "madvise"}),
         ({f"{CPU}/isolated": "4-7\n", f"{CPU}/cpufreq/boost": "1"}, "cpu", {"isolated_cores": "4-7", "turbo": True}),
-        ({"proc/cpuinfo": ARM}, "cpu", {"model": "Arm implementer 0x41, part 0xd40"}),
-        ({"proc/cpuinfo": ARM}, "cpu", {"flags": ["asimd", "bf16", "i8mm", "sve"]}),
         (
-            {f"{CPU}/cpu{core}/cpufreq/scaling_governor": word for core, word in enumerate(("powersave", "schedutil"))},
+            {"proc/cpuinfo": ARM},
             "cpu",
-            {"governor": "powersave, schedutil"},
+            {"model": "Arm implementer 0x41, part 0xd40", "flags": ["asimd", "bf16", "i8mm", "sve"]},
         ),
     ],
 )
@@ -198,7 +187,6 @@ GROUP = "sys/fs/cgroup"
 CPUS_2 = {f"{GROUP}/cpu.max": "150000 100000\n", f"{GROUP}/cpu.stat": "nr_periods 40\nnr_throttled 12\n"}
 PARENTS = {f"{GROUP}/a/cpu.max": "200000 100000\n", f"{GROUP}/a/b/cpu.max": "max 100000\n"}
 CPUS_1 = {f"{GROUP}/cpu/cpu.cfs_quota_us": "50000\n", f"{GROUP}/cpu/cpu.cfs_period_us": "100000\n"}
-NO_CPUS_1 = {f"{GROUP}/cpu/a/cpu.cfs_quota_us": "-1\n", f"{GROUP}/cpu/a/cpu.cfs_period_us": "100000\n"}
 
 
 @pytest.mark.parametrize(
@@ -215,13 +203,8 @@ NO_CPUS_1 = {f"{GROUP}/cpu/a/cpu.cfs_quota_us": "-1\n", f"{GROUP}/cpu/a/cpu.cfs_
             {**CPUS_1, f"{GROUP}/memory/memory.limit_in_bytes": "1073741824\n"},
             {"cpu_limit_cores": 0.5, "memory_limit_bytes": 2**30},
         ),
-        (
-            "4:memory:/a\n3:cpu:/a\n",
-            {**NO_CPUS_1, f"{GROUP}/memory/a/memory.limit_in_bytes": "9223372036854771712\n"},
-            {},
-        ),
     ],
-    ids=["version 2", "the parent's limit binds", "version 1, own group as the root", "version 1 without limits"],
+    ids=["version 2", "the parent's limit binds", "version 1, own group as the root"],
 )
 def test_limits_of_a_container(
     make_machine: MakeMachine, groups: str, files: dict[str, str], limits: dict[str, Any]
@@ -276,32 +259,24 @@ def test_inside_another_repository_and_without_git_there_is_no_commit(
     assert harness_commit() == ""
 
 
-_OF_GIT = '{"url": "https://github.com/o/r", "vcs_info": {"vcs": "git", "commit_id": "c0ffee"}}'
-
-
 @pytest.mark.parametrize(
     ("direct_url", "commit"),
     [
-        (_OF_GIT, "c0ffee"),
+        ('{"url": "https://github.com/o/r", "vcs_info": {"vcs": "git", "commit_id": "c0ffee"}}', "c0ffee"),
         ('{"url": "file:///r", "dir_info": {"editable": true}}', ""),
-        (None, ""),
-        ("[]", ""),
     ],
 )
 def test_an_installed_package_has_the_commit_that_pip_took_it_from(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, direct_url: str | None, commit: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, direct_url: str, commit: str
 ) -> None:
     metadata = tmp_path / "iree_harness-0.1.0.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: iree-harness\nVersion: 0.1.0\n")
-    if direct_url is not None:
-        (metadata / "direct_url.json").write_text(direct_url)
+    (metadata / "direct_url.json").write_text(direct_url)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     monkeypatch.setattr(harness, "__file__", str(tmp_path / "harness" / "__init__.py"))
     assert harness_commit() == commit
-    monkeypatch.setattr(harness, "__file__", str(tmp_path / "copy" / "harness" / "__init__.py"))
-    assert harness_commit() == "", "what is imported is not what is installed"
 
 
 # --- What a figure belongs to ---
@@ -329,7 +304,6 @@ ZEN_3, ZEN_4 = files_of(), files_of(model=17, flags=AVX512, l2="1M")
     [
         (ZEN_3, True, True),  # two that differ in nothing are one
         (ZEN_4, False, False),
-        (files_of(model=8), False, False),
         (files_of(flags=AVX512), False, False),
         (files_of(l2="1M"), False, False),
         (files_of(host="vm-2"), False, True),
@@ -346,20 +320,6 @@ def test_which_machines_are_one_and_which_of_one_class(
     assert (machine_class(first) == machine_class(second)) is same_class
     if other["proc/cpuinfo"] != ZEN_3["proc/cpuinfo"]:
         assert processor_identity(first) != processor_identity(second), "what `host` means"
-
-
-@pytest.mark.parametrize("image", ["", "uninitialized\n"])
-def test_an_id_tells_nothing_and_of_an_image_without_one_the_hosts_name_counts(
-    make_machine: MakeMachine, image: str
-) -> None:
-    first, second = (
-        machine_id(capture_environment(root=make_machine({"etc/machine-id": image, "proc/sys/kernel/hostname": host})))
-        for host in ("lab-3\n", "lab-4\n")
-    )
-    assert re.fullmatch("[0-9a-f]{12}", first)
-    assert first != second
-    (make_machine({}) / "etc/machine-id").unlink()
-    assert machine_id(capture_environment(root=make_machine({}))) == second
 
 
 def test_a_name_that_the_user_gives_takes_the_place_of_the_hosts(

@@ -111,7 +111,6 @@ OF_VERSION_1 = {"pod/cpu.cfs_quota_us": "50000", "pod/cpu.stat": "", "cpu.cfs_qu
     [
         ("0::/a/b\n", {"sys/fs/cgroup/a/cpu.max": "50000 100000", "sys/fs/cgroup/a/cpu.stat": ""}, ["a/cpu.stat"]),
         ("0::/a\n", {"sys/fs/cgroup/a/cpu.max": "max 100000", "sys/fs/cgroup/a/cpu.stat": ""}, []),
-        ("0::/\n", {"sys/fs/cgroup/cpu.max": "200000 100000", "sys/fs/cgroup/cpu.stat": ""}, ["cpu.stat"]),
         (
             "3:cpu,cpuacct:/pod\n2:memory:/pod\n",
             {f"sys/fs/cgroup/cpu,cpuacct/{name}": text for name, text in OF_VERSION_1.items()},
