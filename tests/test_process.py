@@ -19,7 +19,7 @@ import pytest
 
 from harness import process
 from harness.cache import sweep_writing, write_atomically
-from harness.process import Finished, Limits, give_way, hold_still, run, spawn, stop_all
+from harness.process import Finished, Limits, give_way, hold_still, run, stop_all
 from harness.scratch import lock_file, own_temporary_folder, shared_temporary_folder, sweep
 
 MIB = 2**20
@@ -92,15 +92,6 @@ def test_a_child_has_a_folder_a_process_group_more_variables_and_no_input(
     assert "ADDED" not in os.environ
 
 
-@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system has no affinities")
-def test_a_child_runs_on_the_cores_it_is_given() -> None:
-    before = os.sched_getaffinity(0)
-    core = max(before)
-    finished = python("import os; print(*os.sched_getaffinity(0))", cpus=frozenset({core}))
-    assert finished.stdout.split() == [str(core)]
-    assert os.sched_getaffinity(0) == before
-
-
 # --- Limits ---
 
 
@@ -124,12 +115,9 @@ def test_a_child_that_takes_too_long_is_asked_to_stop_before_it_is_killed(
 HOARDS = f"import time; block = bytearray(b'x') * (256 * {MIB}); time.sleep(600)"
 
 
-@pytest.mark.parametrize(
-    "code", [HOARDS, f"import subprocess, sys; subprocess.run([sys.executable, '-c', {HOARDS!r}])"]
-)
-def test_a_child_that_uses_too_much_memory_with_its_children_is_stopped(code: str) -> None:
+def test_a_child_that_uses_too_much_memory_with_its_children_is_stopped() -> None:
     limits = Limits(seconds=PATIENCE_S, memory_bytes=128 * MIB)
-    finished = python(code, limits=limits)
+    finished = python(f"import subprocess, sys; subprocess.run([sys.executable, '-c', {HOARDS!r}])", limits=limits)
     assert (finished.limit, finished.ok) == ("memory", False)
     assert finished.how_it_ended(limits) == "used more than its limit of 0.125 GiB of memory"
 
@@ -149,30 +137,16 @@ def test_the_peak_of_memory_is_the_childs_own() -> None:
 
 # --- Left behind ---
 
-HAS_A_CHILD = f"""
-import os, subprocess, sys, time
-child = subprocess.Popen([sys.executable, "-c", {IGNORES_TERM!r}], stdout=subprocess.PIPE)
-child.stdout.readline()
-print("ready", child.pid, flush=True)
-"""
-
-
-def spawned(code: str) -> tuple[subprocess.Popen[bytes], list[str]]:
-    """A child that has said that it is ready, and what else it said."""
-    child = spawn(
-        [sys.executable, "-c", code], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    )
-    assert child.stdout is not None
-    with child.stdout as pipe:
-        ready, *words = pipe.readline().decode().split()
-    assert ready == "ready"
-    return child, words
-
 
 def test_what_a_child_leaves_running_is_killed() -> None:
-    finished = python(f"{HAS_A_CHILD}os._exit(0)")
-    assert finished.ok
-    grandchild = int(finished.stdout.split()[1])
+    leaving = f"""
+        import os, subprocess, sys
+        child = subprocess.Popen([sys.executable, "-c", {IGNORES_TERM!r}], stdout=subprocess.PIPE)
+        child.stdout.readline()
+        print(child.pid, flush=True)
+        os._exit(0)
+    """
+    grandchild = int(python(leaving).stdout)
     wait_until(lambda: is_gone(grandchild))
 
 

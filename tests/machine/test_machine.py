@@ -247,18 +247,6 @@ def test_the_commit_of_a_checkout_says_whether_its_code_was_changed(checkout: Pa
     assert harness_commit() == git(checkout, "rev-parse", "HEAD") + suffix
 
 
-def test_inside_another_repository_and_without_git_there_is_no_commit(
-    checkout: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        patch.setenv("PATH", str(checkout))
-        assert harness_commit() == ""
-    installed = checkout / "env" / "harness"
-    installed.mkdir(parents=True)
-    monkeypatch.setattr(harness, "__file__", str(installed / "__init__.py"))
-    assert harness_commit() == ""
-
-
 @pytest.mark.parametrize(
     ("direct_url", "commit"),
     [

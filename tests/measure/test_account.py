@@ -43,19 +43,10 @@ def compute(seconds: float) -> None:
         pass
 
 
-def wait_for_a_process() -> None:
-    """Until another process writes into a pipe."""
-    command = [sys.executable, "-S", "-c", f"import time; time.sleep({WAIT_S}); print()"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
-        assert child.stdout is not None
-        child.stdout.read(1)
-
-
-@pytest.mark.parametrize("wait", [lambda: time.sleep(WAIT_S), wait_for_a_process])
-def test_a_program_that_waits_keeps_its_wait(wait: Callable[[], None]) -> None:
+def test_a_program_that_waits_keeps_its_wait() -> None:
     def work() -> None:
         compute(WAIT_S)
-        wait()
+        time.sleep(WAIT_S)
 
     turn = turn_of(work)
     assert turn.account is not None and turn.account.voluntary

@@ -1,9 +1,7 @@
 """The real worker: a real module on a real device, and what it says when it cannot do what it is asked."""
 
-import json
 import os
 import signal
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -107,22 +105,6 @@ def test_inputs_that_the_function_refuses_are_told_in_irees_own_words_and_a_kill
         os.kill(worker._child.pid, signal.SIGKILL)
         with pytest.raises(WorkerDied, match=r"was ended by SIGKILL .* while it was at work on matmul"):
             worker.ask(op="round", turns=[["matmul", 1]])
-
-
-def test_a_worker_ends_by_itself_when_the_harness_dies(real_toolchain: Toolchain, tmp_path: Path) -> None:
-    (tmp_path / "marker").touch()
-    child = subprocess.Popen(
-        [str(real_toolchain.python), str(WORKER)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert child.stdin is not None
-    assert child.stdout is not None
-    opening = {"op": "open", "uris": ["local-sync"], "flags": [], "cpus": [], "marker": str(tmp_path / "marker")}
-    child.stdin.write(json.dumps(opening) + "\n")
-    child.stdin.flush()
-    assert json.loads(child.stdout.readline()) == {"ok": True}
-    child.stdin.close()  # what the kernel does to the pipe of a harness that was killed
-    assert child.wait(timeout=30) == 0
-    child.stdout.close()
 
 
 class Warming:

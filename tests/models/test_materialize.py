@@ -1,6 +1,5 @@
-"""Models in the store: identity, memoisation, and what is said of broken files."""
+"""Models and their arguments in the store: identity, memoisation, and what is said of broken files."""
 
-import dataclasses
 import hashlib
 import math
 from dataclasses import replace
@@ -12,7 +11,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from harness import process
 from harness.errors import CaseError, SuiteError
@@ -22,7 +20,6 @@ from harness.models.materialize import MODULE_FILE, BenchFolder, input_files, la
 from harness.models.model import Input, Model
 from harness.models.residual_dense_block import BUILDER
 from harness.plugins.options import NoOptions
-from harness.records.run import ArgumentRecord, ModelRecord
 from harness.toolchain.find import Toolchain
 from tests.builders import make_artifact
 from tests.models.conftest import Make, RunMain
@@ -33,27 +30,17 @@ func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {
   return %r : tensor<4xf32>
 }
 """
-
-WEIGHTED = """
-util.global private @w = #flow.parameter.named<"model"::"w"> : tensor<4xf32>
-func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {
-  %w = util.global.load @w : tensor<4xf32>
-  %r = arith.addf %a, %w : tensor<4xf32>
-  return %r : tensor<4xf32>
-}
-"""
-
-
-def block(**changes: Any) -> Model:
-    params = {"height": 4, "width": 5, "channels": 8, "growth": 4}
-    return dataclasses.replace(
-        Model(name="rdb", builder="residual-dense-block", params=params, parameters={}), **changes
-    )
+BLOCK = Model(
+    name="rdb",
+    builder="residual-dense-block",
+    params={"height": 4, "width": 5, "channels": 8, "growth": 4},
+    parameters={},
+)
 
 
 def mlir(path: Path, **changes: Any) -> Model:
     model = Model(name="net", mlir=path, function="main", inputs=(Input(shape=(4,)),), params={}, parameters={})
-    return dataclasses.replace(model, **changes)
+    return replace(model, **changes)
 
 
 @pytest.fixture
@@ -63,42 +50,32 @@ def add(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_built_model_lies_in_the_store_by_its_content(make: Make, store: Path) -> None:
-    artifact = make(block())
+# --- Builders ---
+
+
+def test_what_was_built_lies_in_the_store_by_its_content_and_is_not_built_again(
+    make: Make, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    artifact = make(BLOCK)
     assert artifact.mlir == store / artifact.sha256 / "model.mlir"
     assert hashlib.sha256(artifact.mlir.read_bytes()).hexdigest() == artifact.sha256
-    assert artifact.mlir.stat().st_size == artifact.mlir_bytes
     assert artifact.inputs == (Input(shape=(1, 8, 4, 5)),)
-    assert [argument.flag for argument in artifact.arguments] == ["@input0.npy"]
-    folder = f"{store.name}/{artifact.sha256}"
-    assert record(artifact, cache=store.parent, suite_folder=store.parent) == ModelRecord(
-        name="rdb",
-        mlir_sha256=artifact.sha256,
-        mlir_bytes=artifact.mlir_bytes,
-        function="main",
-        inputs=("1x8x4x5xf32 random seed 0",),
-        mlir=f"{folder}/model.mlir",
-        arguments=(
-            ArgumentRecord(
-                file=artifact.arguments[0].file.relative_to(store.parent).as_posix(), shape=(1, 8, 4, 5), dtype="f32"
-            ),
-        ),
+    recorded = record(artifact, cache=store.parent, suite_folder=store.parent)
+    assert (recorded.mlir, recorded.inputs) == (
+        f"store/{artifact.sha256}/model.mlir",
+        ("1x8x4x5xf32 random seed 0",),
     )
     assert not list(store.rglob(".*"))
-
-
-def test_what_was_built_is_not_built_again(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    artifact = make(block())
 
     def fail(_: object) -> BuiltModel:
         raise AssertionError("built again")
 
     fail.__module__ = BUILDER.build.__module__
-    monkeypatch.setattr(sources, "find_builder", lambda *_: dataclasses.replace(BUILDER, build=fail))
-    assert make(block()) == artifact
-    assert make(block(name="other", params={**block().params, "blocks": 1})).mlir == artifact.mlir
+    monkeypatch.setattr(sources, "find_builder", lambda *_: replace(BUILDER, build=fail))
+    assert make(BLOCK) == artifact
+    assert make(replace(BLOCK, name="other", params={**BLOCK.params, "blocks": 1})).mlir == artifact.mlir
     with pytest.raises(CaseError, match="built again"):
-        make(block(params={**block().params, "seed": 1}))
+        make(replace(BLOCK, params={**BLOCK.params, "seed": 1}))
 
 
 def test_a_builder_that_fails_is_one_failed_model(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,20 +84,20 @@ def test_a_builder_that_fails_is_one_failed_model(make: Make, monkeypatch: pytes
 
     builder = Builder(name="broken", description="", parameters=NoOptions, build=build)
     monkeypatch.setattr(sources, "find_builder", lambda *_: builder)
-    with pytest.raises(CaseError) as caught:
-        make("broken")
-    assert (caught.value.stage, str(caught.value)) == (
-        "model",
-        "[models.m] builder 'broken' failed (ZeroDivisionError: division by zero); change params or repair it",
+    failed = (
+        r"^\[models.m\] builder 'broken' failed \(ZeroDivisionError: division by zero\); change params or repair it$"
     )
+    with pytest.raises(CaseError, match=failed):
+        make("broken")
 
+
+# --- MLIR files ---
 
 SEVERAL = """
 util.global private @unused = dense<2.0> : tensor<4xf32>
 func.func @other(%a: tensor<4xf32>) -> tensor<4xf32> {
   %w = util.global.load @unused : tensor<4xf32>
-  %r = arith.mulf %a, %w : tensor<4xf32>
-  return %r : tensor<4xf32>
+  return %w : tensor<4xf32>
 }
 func.func @called(%a: tensor<4xf32>) -> tensor<4xf32> {
   %r = arith.addf %a, %a : tensor<4xf32>
@@ -144,16 +121,11 @@ def test_of_several_public_functions_the_entry_function_and_what_it_calls_are_co
         assert process.run([opt, "--emit-bytecode", str(path), "-o", str(path.with_suffix(suffix))]).ok
     artifact = make(mlir(path.with_suffix(suffix)))
     assert artifact.mlir.read_bytes().startswith(b"ML\xefR") == (suffix == ".mlirbc")
-    assert artifact.sha256 == hashlib.sha256(artifact.mlir.read_bytes()).hexdigest()
     text = process.run([opt, str(artifact.mlir)]).stdout
-    assert "func.func @main" in text
-    assert "func.func private @called" in text
-    assert "unused" not in text
-    assert "other" not in text
+    assert "func.func @main" in text and "func.func private @called" in text
+    assert "unused" not in text and "other" not in text
     (output,) = run_main(artifact)
     np.testing.assert_allclose(output, 2 * np.load(artifact.arguments[0].file))
-    (tmp_path / f"alone{suffix}").write_bytes(artifact.mlir.read_bytes())
-    assert make(mlir(tmp_path / f"alone{suffix}")).sha256 == artifact.sha256, "one is taken as it is"
     with pytest.raises(CaseError, match=r"has no public function 'mine'; did you mean .main.\?$"):
         make(mlir(path.with_suffix(suffix), function="mine"))
 
@@ -165,16 +137,8 @@ LONG = ADD + f' {{-# dialect_resources: {{ builtin: {{ w: "0x04000000{"00" * 50_
     ("name", "content", "message"),
     [
         ("empty.mlir", "", r"is empty; write it again$"),
-        (
-            "lfs.mlir",
-            "version https://git-lfs.github.com/spec/v1\noid",
-            r"is a pointer of Git LFS; `git lfs pull` gets",
-        ),
-        (
-            "page.mlir",
-            "<html>@main</html>",
-            r"is no MLIR that IREE \S+ reads: model\.mlir:1:1: error: expected operation",
-        ),
+        ("lfs.mlir", "version https://git-lfs.github.com/spec/v1\n", "is a pointer of Git LFS; `git lfs pull` gets"),
+        ("page.mlir", "<html>@main</html>", r"is no MLIR that IREE \S+ reads: model\.mlir:1:1: error: expected"),
         ("other.mlir", ADD.replace("@main", "@other"), r"has no function 'main'; correct the name$"),
         ("net.txt", ADD, r"net\.txt does not end in \.mlir or \.mlirbc; name a file that does$"),
         ("long.mlir", LONG, "is no MLIR"),  # whose diagnostic repeats a weight
@@ -186,67 +150,62 @@ def test_broken_files_fail_the_model(make: Make, tmp_path: Path, name: str, cont
     with pytest.raises((CaseError, SuiteError), match=message) as caught:
         make(mlir(path))
     assert str(caught.value).startswith("[models.net] ")
-    assert "\n" not in str(caught.value)
-    assert len(str(caught.value)) < 1000
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 1000
     assert len(getattr(caught.value, "stderr", "")) < 10_000
 
 
-@pytest.fixture
-def weights(tmp_path: Path) -> Path:
-    path = tmp_path / "weights.irpa"
+WEIGHTED = """
+util.global private @w = #flow.parameter.named<"model"::"w"> : tensor<4xf32>
+func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {
+  %w = util.global.load @w : tensor<4xf32>
+  %r = arith.addf %a, %w : tensor<4xf32>
+  return %r : tensor<4xf32>
+}
+"""
+
+
+def test_external_weights_are_used_count_in_the_identity_and_are_read_before(
+    make: Make, run_main: RunMain, tmp_path: Path
+) -> None:
+    weights, path = tmp_path / "weights.irpa", tmp_path / "weighted.mlir"
     index = iree.runtime.ParameterIndex()
     index.add_buffer("w", np.full(4, 3.0, np.float32).tobytes())
-    index.create_archive_file(str(path))
-    return path
-
-
-def test_external_weights_are_used_and_count_in_the_identity(
-    make: Make, run_main: RunMain, weights: Path, tmp_path: Path
-) -> None:
-    path = tmp_path / "weighted.mlir"
+    index.create_archive_file(str(weights))
     path.write_text(WEIGHTED)
     bare, weighted = make(mlir(path)), make(mlir(path, parameters={"model": weights}))
     assert weighted.mlir == bare.mlir
-    assert weighted.sha256 != bare.sha256
-    recorded = record(weighted, cache=tmp_path, suite_folder=weights.parent)
-    assert recorded.parameters == ("model",)
-    assert recorded.parameter_files == {"model": weights.name}
+    assert record(weighted, cache=tmp_path, suite_folder=tmp_path).parameter_files == {"model": weights.name}
     (output,) = run_main(weighted)
     np.testing.assert_allclose(output, np.load(weighted.arguments[0].file) + 3.0)
-    assert make(mlir(path, parameters={"other": weights})).sha256 != weighted.sha256
+    other = make(mlir(path, parameters={"other": weights}))
     weights.write_bytes(weights.read_bytes() + b"\0")
-    assert make(mlir(path, parameters={"model": weights})).sha256 != weighted.sha256
-
-
-def test_broken_weights_are_named(make: Make, weights: Path, add: Path) -> None:
-    with pytest.raises(SuiteError, match=r"add\.mlir does not end in \.irpa or \.gguf or \.safetensors"):
-        make(mlir(add, parameters={"model": add}))
-    whole = weights.read_bytes()
-    for broken in (b"", b"IRPA", whole[:100], whole[:200], b"x" * 500):
+    changed = make(mlir(path, parameters={"model": weights}))
+    assert len({model.sha256 for model in (bare, weighted, other, changed)}) == 4
+    for broken in (b"", b"IRPA", b"x" * 500):
         weights.write_bytes(broken)
-        with pytest.raises(CaseError, match=r"^\[models\.net\] parameters\.model: .*weights\.irpa is ") as caught:
-            make(mlir(add, parameters={"model": weights}))
-        assert caught.value.stage == "model"
+        with pytest.raises(CaseError, match=r"^\[models\.net\] parameters\.model: .*weights\.irpa is "):
+            make(mlir(path, parameters={"model": weights}))
+    with pytest.raises(SuiteError, match=r"weighted\.mlir does not end in \.irpa or \.gguf or \.safetensors"):
+        make(mlir(path, parameters={"model": path}))
 
 
 def test_all_that_a_command_line_names_is_linked_into_the_folder(
     tmp_path: Path, add: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Scopes of weights may hold any character; what is read is known before, for users who run a line by hand."""
-    weights = {"": "a.irpa", "parameters": "b.irpa", "with/slash": "c.gguf"}
+    weights = {"": "a.irpa", "with/slash": "c.gguf"}
     for name in (*weights.values(), "kept.vmfb"):
         (tmp_path / name).write_text(name)
     inputs = [Input(shape=(2,), fill="constant", value=3.0), Input(shape=(2,), dtype="bf16")]
     parameters = {scope: tmp_path / name for scope, name in weights.items()}
-    artifact = make_artifact(add, inputs=inputs, parameters=parameters)
-    folder = tmp_path / "deep" / "bench"
+    artifact, folder = make_artifact(add, inputs=inputs, parameters=parameters), tmp_path / "deep" / "bench"
     monkeypatch.chdir(tmp_path)
     bench = lay_out(folder, Path("kept.vmfb"), artifact)
     monkeypatch.chdir("/")  # links hold wherever paths were relative to
     assert bench == BenchFolder(
         folder=folder,
         inputs=("@input0.npy", "2xbf16=@input1.bin"),
-        parameters=("parameters0.irpa", "parameters=parameters1.irpa", "with/slash=parameters2.gguf"),
+        parameters=("parameters0.irpa", "with/slash=parameters1.gguf"),
     )
     files = [flag.rpartition("=")[2] for flag in bench.parameters]
     assert [(folder / name).read_text() for name in (*files, MODULE_FILE)] == [*weights.values(), "kept.vmfb"]
@@ -256,7 +215,9 @@ def test_all_that_a_command_line_names_is_linked_into_the_folder(
         lay_out(folder, Path("kept.vmfb"), artifact)
 
 
-inputs = st.builds(
+# --- Arguments ---
+
+INPUTS = st.builds(
     Input,
     shape=st.lists(st.integers(0, 5), max_size=4).map(tuple),
     dtype=st.sampled_from(list(HELD_AS)),
@@ -266,11 +227,10 @@ inputs = st.builds(
 )
 
 
-@given(inputs)
+@given(INPUTS)
 def test_an_input_says_its_array(value: Input) -> None:
     array = make_array(value)
-    assert array.shape == value.shape
-    assert array.dtype == HELD_AS[value.dtype]
+    assert (array.shape, array.dtype) == (value.shape, HELD_AS[value.dtype])
     assert make_array(value).tobytes() == array.tobytes()
 
 
@@ -278,18 +238,14 @@ def test_files_are_written_once(tmp_path: Path) -> None:
     inputs = (Input(shape=(2, 3)), Input(shape=(2, 3)), Input(shape=(4,), dtype="bf16"))
     arguments = write_arguments(inputs, tmp_path)
     assert [argument.flag for argument in arguments] == ["@input0.npy", "@input1.npy", "4xbf16=@input2.bin"]
-    assert [argument.npy is None for argument in arguments] == [False, False, True]
     before = [argument.file.stat().st_mtime_ns for argument in arguments]
     assert write_arguments(inputs, tmp_path) == arguments
     assert [argument.file.stat().st_mtime_ns for argument in arguments] == before
     others = write_arguments((*inputs[:2], Input(shape=(4,), dtype="bf16", seed=1)), tmp_path)
     assert others[0].file != arguments[0].file
-    assert len(list(tmp_path.rglob("*.npy"))) == 4
 
 
-def test_bf16_ties_go_to_even(tmp_path: Path) -> None:
-    np.save(tmp_path / "x.npy", np.array([1.0, 1.001, -3.0], np.float32))
-    assert make_array(Input(dtype="bf16", fill="npy", path=tmp_path / "x.npy")).tolist() == [1.0, 1.0, -3.0]
+def test_bf16_ties_go_to_even() -> None:
     values = np.array([0x3F80_0000, 0x3F80_8000, 0x3F81_8000, 0x3F80_8001, 0xBF80_7FFF, 0x0000_0001], np.uint32)
     rounded = bf16_bits(values.view(np.float32))
     assert [hex(bits) for bits in rounded] == ["0x3f80", "0x3f80", "0x3f82", "0x3f81", "0xbf80", "0x0"]
@@ -311,21 +267,11 @@ def test_numbers_reach_a_module_by_value_and_come_back(make: Make, run_main: Run
     np.testing.assert_array_equal(np.array(outputs, np.float64), [np.float32(0.1), *list(values.values())[1:]])
 
 
-@pytest.mark.parametrize(
-    ("array", "dtype"),
-    [
-        (np.arange(6, dtype=np.float32).reshape(2, 3).T, "f32"),
-        (np.float32(1.5), "f32"),
-        (np.zeros((0, 3), "f8"), "f64"),
-        (np.ones(2, "i8"), "i64"),
-        (np.ones(2, "?"), "i1"),
-    ],
-)
-def test_an_npy_file_says_its_shape_and_type(tmp_path: Path, array: NDArray[Any], dtype: str) -> None:
-    path = tmp_path / "x.npy"
+def test_an_npy_file_says_its_shape_and_type(tmp_path: Path) -> None:
+    path, array = tmp_path / "x.npy", np.arange(6, dtype=np.float32).reshape(2, 3).T
     np.save(path, array)
     value = resolve(Input(dtype="", fill="npy", path=path))
-    assert value == Input(shape=np.shape(array), dtype=dtype, fill="npy", path=path)
+    assert value == Input(shape=(3, 2), dtype="f32", fill="npy", path=path)
     (argument,) = write_arguments([value], tmp_path)
     np.testing.assert_array_equal(load_argument(argument), array)
     assert make_array(value).flags.c_contiguous
@@ -337,13 +283,9 @@ WRONG_NPY: list[tuple[Any, Input, str]] = [
         Input(fill="npy"),
         "holds float64 where f32 needs float32; convert the file, or leave dtype out where float64 is meant$",
     ),
-    (
-        np.zeros(2, np.uint16),
-        Input(dtype="", fill="npy"),
-        "holds uint16, which no argument is; convert it to one of float16, float32",
-    ),
+    (np.zeros(2, np.uint16), Input(dtype="", fill="npy"), "holds uint16, which no argument is; convert it to one of"),
     (np.zeros((2, 3)), Input(shape=(3, 2), dtype="f64", fill="npy"), "is 2 x 3, not 3 x 2; correct shape"),
-    *((broken, Input(fill="npy"), r"x\.npy is not a whole \.npy file") for broken in (slice(0), slice(40), slice(-1))),
+    *((broken, Input(fill="npy"), r"x\.npy is not a whole \.npy file") for broken in (slice(0), slice(-1))),
 ]
 
 
@@ -358,20 +300,15 @@ def test_wrong_npy_files_are_named(tmp_path: Path, array: Any, value: Input, mes
 
 
 @pytest.mark.parametrize(
-    ("dtype", "value", "message"),
+    ("value", "message"),
     [
-        ("i32", 1.5, "i32 cannot hold 1.5; give a whole number from -2147483648 to 2147483647"),
-        ("i1", 2.0, "i1 cannot hold 2; give a whole number from 0 to 1"),
-        ("i64", math.inf, "i64 cannot hold inf; give a whole number from"),
-        ("f16", 1e6, r"1e\+06 is beyond what f16 can hold; give a smaller one"),
+        (Input(dtype="i32", value=1.5, fill="constant"), "value: i32 cannot hold 1.5; give a whole number from -21474"),
+        (Input(dtype="i64", value=math.inf, fill="constant"), "value: i64 cannot hold inf; give a whole number from"),
+        (Input(dtype="f16", value=1e6, fill="constant"), r"value: 1e\+06 is beyond what f16 can hold; give a smaller"),
+        (Input(shape=(2**40, 4)), r"shape: 1099511627776x4xf32 takes 1.638e\+04 GiB, which this"),
     ],
 )
-def test_a_constant_must_fit_its_type(dtype: str, value: float, message: str) -> None:
-    with pytest.raises(SuiteError, match=rf"^inputs\[0\] value: {message}"):
-        make_array(Input(dtype=dtype, value=value, fill="constant"), "inputs[0]")
-
-
-def test_an_input_that_no_memory_holds_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SuiteError, match=r"^inputs\[0\] shape: 1099511627776x4xf32 takes 1.638e\+04 GiB, which this"):
-        write_arguments((Input(shape=(2**40, 4)),), tmp_path)
-    assert list(tmp_path.iterdir()) == []
+def test_what_a_type_or_the_memory_cannot_hold_is_refused(tmp_path: Path, value: Input, message: str) -> None:
+    with pytest.raises(SuiteError, match=rf"^inputs\[0\] {message}"):
+        write_arguments((value,), tmp_path)
+    assert not list(tmp_path.rglob("*.npy"))

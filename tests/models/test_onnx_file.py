@@ -76,27 +76,18 @@ def test_opsets_go_up_only(make: Make, tmp_path: Path, own: int, wanted: int | N
 
 
 def test_a_file_says_its_inputs_or_they_are_asked_for(make: Make, tmp_path: Path) -> None:
-    def inputs(**changes: Any) -> tuple[tuple[Input, ...], str]:
-        facts = read_onnx(write(tmp_path / "net.onnx", **changes), "[models.net]")
-        return facts.inputs, facts.unknown_inputs
-
-    assert inputs(element="int64") == ((Input(shape=(2, 3), dtype="i64"),), "")
-    types = "f32, f16, bf16, f64, i1, i8, i16, i32, i64"
-    unknown = f"input x has the element type uint8; export the model with one of {types}"
-    assert inputs(element="uint8") == ((), unknown)
-    assert inputs(shape="batch, 3") == ((), "input x has the dynamic shape ?x3; give static inputs")
+    facts = [read_onnx(write(tmp_path / "net.onnx", element=element), "") for element in ("int64", "uint8")]
+    assert facts[0].inputs == (Input(shape=(2, 3), dtype="i64"),)
+    assert facts[1].unknown_inputs.startswith("input x has the element type uint8; export the model with one of f32,")
     path = write(tmp_path / "net.onnx", shape="batch, 3")
-    with pytest.raises(SuiteError, match=r"^\[models\.net\] inputs are missing, because input x has the dynamic shape"):
+    unknown = r"^\[models\.net\] inputs are missing, because input x has the dynamic shape \?x3; give static inputs"
+    with pytest.raises(SuiteError, match=unknown):
         make(model_of(path))
     model = model_of(path, inputs=(Input(shape=(2, 3)),))
     dynamic, static = make(model), make(dataclasses.replace(model, static=True))
-    assert dynamic.inputs == model.inputs
     assert "!torch.vtensor<[?,3],f32>" in dynamic.mlir.read_text()
     assert "!torch.vtensor<[2,3],f32>" in static.mlir.read_text()
     assert "?" not in static.mlir.read_text()
-    assert make(model) == dynamic
-    with pytest.raises(SuiteError, match=r"^\[models.net\] onnx: .*net.onnx"):
-        make(dataclasses.replace(model, static=True, inputs=(Input(shape=(2, 5)),)))
 
 
 def test_weights_beside_the_file_count_too(make: Make, tmp_path: Path) -> None:
@@ -114,9 +105,7 @@ def test_broken_files_fail_the_model(make: Make, tmp_path: Path) -> None:
     path = write(tmp_path / "net.onnx")
     whole = path.read_bytes()
     for broken, message in (
-        (b"", r"is empty; write it again$"),
         (whole[: len(whole) // 2], r"is no whole ONNX file \(.*\); write or download it again$"),
-        (b"<html></html>", r"is no whole ONNX file|holds no ONNX graph"),
         (onnx.ModelProto(ir_version=7).SerializeToString(), r"holds no ONNX graph"),
     ):
         path.write_bytes(broken)
@@ -128,14 +117,9 @@ def test_broken_files_fail_the_model(make: Make, tmp_path: Path) -> None:
 
 def test_the_reference_says_what_it_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path / "net.onnx")
-    assert onnxruntime_version()
-    with pytest.raises(
-        CaseError, match=r"net\.onnx: ONNX Runtime \S+ cannot run it \(it takes 1 inputs \(x\), not 0\); check"
-    ):
+    cannot = r"net\.onnx: ONNX Runtime \S+ cannot run it \(it takes 1 inputs \(x\), not 0\); check"
+    with pytest.raises(CaseError, match=cannot):
         run_onnx(path, [])
-    with pytest.raises(CaseError, match=r"net\.onnx: ONNX Runtime \S+ cannot run it \(.*\); check") as caught:
-        run_onnx(path, [np.zeros((2, 4), np.float32)])
-    assert caught.value.stage == "verify"
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     assert onnxruntime_version() is None
     with pytest.raises(CaseError, match=r"run pip install onnxruntime$"):
@@ -216,26 +200,19 @@ def test_shapes_that_do_not_fit_the_model_or_its_operations(shapes: list[tuple[i
     assert "\n" not in str(caught.value)
 
 
-PICTURE = Input(shape=(3, 4))
-
-
-@pytest.fixture
-def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WeightFile:
-    """sigmoid(x * 2) in opset 11, of any height, where a WeightFile finds it."""
-    path = tmp_path / "net.onnx"
+def test_a_packages_model_is_made_static_and_upgraded_and_inner_values_can_be_its_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here sigmoid(x * 2) in opset 11, of any height."""
     text = """(float[height, 4] x) => (float[height, 4] y) <float two = {2}> {
         twice = Mul(x, two)
         y = Sigmoid(twice)
     }"""
-    onnx.save(onnx_graph(text, opset=11, ir_version=7), str(path))
-    monkeypatch.setattr(WeightFile, "locate", lambda _: path)
-    return WeightFile(distribution="net", version="1", path="net.onnx", sha256="", extra="net")
-
-
-def test_a_model_is_made_static_and_upgraded_and_inner_values_can_be_its_results(file: WeightFile) -> None:
-    built = read_static(file, (PICTURE,), outputs=("y", "twice"))
-    assert built.inputs == (PICTURE,)
-    assert built == read_static(file, (PICTURE,), outputs=("y", "twice")), "equal files give equal bytes"
+    onnx.save(onnx_graph(text, opset=11, ir_version=7), str(tmp_path / "net.onnx"))
+    monkeypatch.setattr(WeightFile, "locate", lambda _: tmp_path / "net.onnx")
+    file = WeightFile(distribution="net", version="1", path="net.onnx", sha256="", extra="net")
+    built, again = (read_static(file, (Input(shape=(3, 4)),), outputs=("y", "twice")) for _ in range(2))
+    assert built == again, "equal files give equal bytes"
     model = onnx.load_from_string(built.onnx)
     assert [entry.version for entry in model.opset_import] == [OPSET]
     assert sizes(model.graph.input[0]) == [3, 4]

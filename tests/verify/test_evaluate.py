@@ -353,14 +353,3 @@ def test_what_is_read_beyond_a_tensor_is_anything(kind: str) -> None:
     assert (right[0], right[2]) == (6, 5)
     assert (allowed[0], allowed[2]) == (0, 0)
     assert "1 of 3 values" in unjudged(Right(source="", outputs=[right], allowed=[allowed]))
-
-
-def test_nothing_is_written_beyond_a_tensor() -> None:
-    text = """
-    func.func @main(%a: tensor<2xi32>, %x: i32) -> tensor<2xi32> {
-      %i = arith.constant -1 : index
-      %0 = tensor.insert %x into %a[%i] : tensor<2xi32>
-      return %0 : tensor<2xi32>
-    }"""
-    with pytest.raises(UnsupportedError, match="an insertion outside of its tensor"):
-        outputs_of(text, np.array([5, 6], np.int32), np.int32(7))

@@ -3,7 +3,6 @@
 import json
 import os
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +15,14 @@ from harness.models.model import Input
 from harness.process import Limits
 from harness.records.run import DeviceMemory, OutputRecord, Reference
 from harness.toolchain import Toolchain
-from harness.verify.benchmark_module import REPETITIONS, parse_times, run_benchmark_module
+from harness.verify.benchmark_module import parse_times, run_benchmark_module
 from harness.verify.kept import keep_outputs, kept_outputs, trim_outputs
 from harness.verify.outputs import ModuleCall, load_array, misfit, module_devices, run_once
 from tests.builders import CPU_FLAGS
 from tests.conftest import Compile
 from tests.fakes.fake_toolchain import calls
 from tests.programs import ON_TWO_DEVICES
-from tests.verify.conftest import MATMUL, make_call
+from tests.verify.conftest import make_call
 
 # ----------------------------------------------------------------------------------------------------------- devices
 
@@ -220,18 +219,6 @@ def test_a_failure_is_kept(fake: Toolchain, tmp_path: Path) -> None:
     assert message_of(silent).startswith("iree-benchmark-module printed JSON of an unknown form")
     limit = "iree-benchmark-module ran past its limit of 0.5 s; give it more with --call-timeout"
     assert message_of(slow, seconds=0.5) == limit
-
-
-def test_the_real_tool_on_a_tiny_matmul(real_toolchain: Toolchain, compile_text: Compile) -> None:
-    call = make_call(real_toolchain, compile_text(MATMUL), "--dispatch_statistics", inputs=("4x8xf32=1", "8x4xf32=1"))
-    reference = run_benchmark_module("net/stock@cpu", call, Limits(seconds=60))
-    assert reference.failure is None
-    assert len(reference.real_time_ns) == REPETITIONS
-    assert all(time_ns > 0 for time_ns in reference.real_time_ns)
-    assert (reference.device_peak_bytes or 0) > 0
-    assert reference.load_1min is not None
-    refused = message_of(replace(call, inputs=call.inputs[:1]))
-    assert refused.startswith("iree-benchmark-module exited with status 1: INVALID_ARGUMENT; input list")
 
 
 DAY = 24 * 3600
