@@ -16,7 +16,7 @@ from filelock import FileLock
 from harness.process import Limits, run
 from harness.toolchain import Toolchain, find_toolchain
 from harness.toolchain.devices import probe_driver
-from harness.verify import benchmark_module
+from harness.verify import outputs
 from tests.builders import CPU_FLAGS
 
 hypothesis.settings.register_profile("without-deadlines", deadline=None)  # no test is about its own speed
@@ -112,7 +112,7 @@ def _own_cache(
 def _short_benchmarks() -> Iterator[None]:
     """Let iree-benchmark-module call for hundredths of a second: no test is about its figures."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(benchmark_module, "MIN_TIME_S", 0.01)
+        patch.setattr(outputs, "MIN_TIME_S", 0.01)
         yield
 
 

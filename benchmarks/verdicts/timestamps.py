@@ -21,7 +21,7 @@ from harness.report.markdown import blocks, table
 from harness.stats.pairing import FloatArray
 from harness.toolchain import Toolchain
 from harness.toolchain.devices import VULKAN_DRIVERS, environment_for
-from harness.verify.benchmark_module import parse_times
+from harness.verify.outputs import parse_times
 
 BEGIN = "<!-- made by `python -m benchmarks.verdicts --timestamps`: begin -->"
 END = "<!-- --timestamps: end -->"

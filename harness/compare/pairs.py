@@ -18,8 +18,8 @@ from harness.records.run import Failure, ModelRecord, Run, ToolchainRecord
 from harness.store.evidence import Evidence, baseline_of, find_failure, gather, is_expected, stand_ins
 from harness.store.files import log_path
 from harness.store.run_directory import load_rounds
+from harness.verify.cases import kept_outputs, tolerance_of
 from harness.verify.difference import Right, compare_outputs
-from harness.verify.kept import kept_outputs, tolerance_of
 
 TOOLCHAIN_PREFIX = "iree=="
 # Begins the line below an excerpt of the compiler's words that names the log with all of them.

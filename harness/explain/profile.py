@@ -30,8 +30,7 @@ from harness.models.materialize import MODULE_FILE
 from harness.process import Limits
 from harness.text import plural
 from harness.toolchain import Toolchain
-from harness.verify.benchmark_module import parse_times
-from harness.verify.outputs import ModuleCall, require_success
+from harness.verify.outputs import ModuleCall, parse_times, require_success
 
 
 class Unprofiled(CaseError):

@@ -47,7 +47,7 @@ from harness.suite.devices import Presence, each_host, patterns_on_each
 from harness.suite.load import Suite, load_suite
 from harness.toolchain import Toolchain
 from harness.toolchain.host_cpu import is_of_host
-from harness.verify.kept import trim_outputs
+from harness.verify.cases import trim_outputs
 
 # Rows at most that hosts are asked for at the same time; each takes a thread here.
 _MOST_ROWS = 500

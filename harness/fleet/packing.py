@@ -24,7 +24,7 @@ from harness.peers.peer import AppliedPeer, apply_peer
 from harness.plugins import Applied, apply_plugin
 from harness.records.run import Build, OutputRecord
 from harness.toolchain import Toolchain, get_toolchains
-from harness.verify.kept import LIMIT_BYTES, YOUNG_S
+from harness.verify.cases import LIMIT_BYTES, YOUNG_S
 
 # A message of Dask holds so much of a file at most; it warns of larger ones.
 MESSAGE_BYTES = 8 * 2**20

@@ -15,8 +15,7 @@ import harness
 from harness import process
 from harness.cache import cache_root, read_memo
 from harness.machine.identity import NAME_VARIABLE, made_class, made_id, processor_identity
-from harness.machine.processor import capture_cpu, has_hypervisor_flag
-from harness.machine.system_files import SystemFiles, capture_limits, known
+from harness.machine.processor import SystemFiles, capture_cpu, capture_limits, has_hypervisor_flag, known
 
 
 def selfcheck_file() -> Path:

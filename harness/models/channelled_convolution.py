@@ -11,10 +11,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.models.builder import Builder, BuiltModel, Seed, Size
-from harness.models.mlir_text import render
+from harness.models.builder import Builder, BuiltModel, Seed, Size, render
 from harness.models.model import Input
-from harness.models.onnx_graph import OnnxGraph
+from harness.models.onnx_file import OnnxGraph
 
 KERNEL = 3
 _BIAS_SCALE = 0.05

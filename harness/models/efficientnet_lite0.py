@@ -14,7 +14,7 @@ from pydantic import Field
 
 from harness.models.builder import Builder, BuiltOnnx, Size
 from harness.models.model import Input
-from harness.models.onnx_graph import OnnxGraph
+from harness.models.onnx_file import OnnxGraph
 from harness.models.weights import WeightFile, read_torch_file
 
 Array = NDArray[Any]

@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from harness.models.builder import Builder, BuiltModel, Seed, Size
+from harness.models.builder import Builder, BuiltModel, Seed, Size, render
 from harness.models.inputs import HELD_AS
-from harness.models.mlir_text import render
 from harness.models.model import Input
-from harness.models.onnx_graph import ONNX_FLOAT, OnnxGraph
+from harness.models.onnx_file import ONNX_FLOAT, OnnxGraph
 
 Dtype = Literal["f32", "f16", "bf16", "i8"]
 

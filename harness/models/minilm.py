@@ -16,7 +16,7 @@ from pydantic import Field
 
 from harness.models.builder import Builder, BuiltOnnx, Size
 from harness.models.model import Input
-from harness.models.onnx_graph import ONNX_FLOAT, OnnxGraph, read_static
+from harness.models.onnx_file import ONNX_FLOAT, OnnxGraph, read_static
 from harness.models.weights import WeightFile, read_safetensors
 
 SIX_LAYERS = WeightFile(

@@ -22,10 +22,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.models.builder import Builder, BuiltModel, Count, Seed, Size
-from harness.models.mlir_text import render
+from harness.models.builder import Builder, BuiltModel, Count, Seed, Size, render
 from harness.models.model import Input
-from harness.models.onnx_graph import OnnxGraph
+from harness.models.onnx_file import OnnxGraph
 
 _BIAS_SCALE = 0.05
 

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.models.model import Input
-from harness.models.onnx_graph import OnnxGraph
+from harness.models.onnx_file import OnnxGraph
 
 Floats = NDArray[np.float32]
 _FIRST_LIST = -23300

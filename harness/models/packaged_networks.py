@@ -12,7 +12,7 @@ from pydantic import Field
 
 from harness.models.builder import Builder, BuiltOnnx
 from harness.models.model import Input
-from harness.models.onnx_graph import read_static
+from harness.models.onnx_file import read_static
 from harness.models.weights import WeightFile
 
 Part = Literal["detector", "classifier"]

@@ -19,10 +19,9 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.models.builder import Builder, BuiltModel, Count, Seed, Size
-from harness.models.mlir_text import render
+from harness.models.builder import Builder, BuiltModel, Count, Seed, Size, render
 from harness.models.model import Input
-from harness.models.onnx_graph import OnnxGraph
+from harness.models.onnx_file import OnnxGraph
 
 Floats = NDArray[np.float32]
 DENSE_CONVOLUTIONS = 5

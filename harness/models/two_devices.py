@@ -12,8 +12,7 @@ from `dev_a`, and results go back there.
 from dataclasses import asdict, dataclass
 from typing import Literal
 
-from harness.models.builder import Builder, BuiltModel, Count, Seed, Size
-from harness.models.mlir_text import render
+from harness.models.builder import Builder, BuiltModel, Count, Seed, Size, render
 from harness.models.mlp import Parameters as Mlp
 from harness.models.mlp import weights
 from harness.models.model import Input

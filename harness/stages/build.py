@@ -28,7 +28,7 @@ from harness.suite.cases import Selection
 from harness.suite.load import load_suite
 from harness.text import printable
 from harness.toolchain import Toolchain, find_toolchain
-from harness.verify.kept import trim_outputs
+from harness.verify.cases import trim_outputs
 
 
 def compile_stage(

@@ -25,8 +25,8 @@ from harness.stages.prepare import Prepared
 from harness.toolchain import Toolchain
 from harness.toolchain.tools import flag_name
 from harness.verify import AnyRunnable, References, Runnable, RunnablePeer, check_cases
-from harness.verify.benchmark_module import run_benchmark_module
-from harness.verify.kept import later_problem
+from harness.verify.cases import later_problem
+from harness.verify.outputs import run_benchmark_module
 from harness.verify.reference import has_text
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from harness.models.inputs import Argument, load_argument
-from harness.verify import generic_ops, linalg_ext_ops, tensor_ops  # noqa: F401 (they know operations)
+from harness.verify import generic_ops, tensor_ops  # noqa: F401 (they know operations)
 from harness.verify.interpreter import Evaluator, Exported, Program, TooLongError, kind_of
 from harness.verify.rounding import FACTOR, TINY, UNIT, Array, Shaker, UnsupportedError, spread
 from harness.verify.sampled import WHOLE, Plan, plan_sample

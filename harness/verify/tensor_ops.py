@@ -7,7 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from harness.verify.generic_ops import indices_of, softmax_of
 from harness.verify.interpreter import (
+    ELEMENT_S,
+    PRODUCT_S,
+    STEP_S,
     Evaluator,
     Results,
     Scope,
@@ -16,8 +20,9 @@ from harness.verify.interpreter import (
     known,
     with_equal_samples,
 )
-from harness.verify.rounding import UnsupportedError, merged
-from harness.verify.scalar_ops import dtype_of
+from harness.verify.linalg_ops import Products, Space, view
+from harness.verify.rounding import Array, UnsupportedError, merged
+from harness.verify.scalar_ops import dtype_of, scalar_op
 
 
 @known("tensor.empty")
@@ -154,3 +159,178 @@ def _pad(run: Evaluator, op: Any, scope: Scope) -> Results:
               for a, size, b in zip(low, values.shape[1:], high, strict=True)]  # fmt: skip
     result[in_each_sample(into for into, _ in places)] = values[in_each_sample(taken for _, taken in places)]
     return [result]
+
+
+@known("iree_linalg_ext.attention")
+def _attention(run: Evaluator, op: Any, scope: Scope) -> Results:
+    ir = run.ir
+    maps = [indices_of(ir, attribute.value) for attribute in op.attributes["indexing_maps"]]
+    operands = [scope.get(value) for value in op.operands]
+    masked = len(operands) == 6
+    query, key, value, scale = operands[:4]
+    ranks = int(op.attributes["indexing_maps"][0].value.n_dims)
+    letters = [[next(iter(index.factors)) for index in indices] for indices in maps]
+    query_dims, key_dims, value_dims = letters[:3]
+    out_dims = letters[5] if masked else letters[4]
+    kind = kind_of(op.results[0].type)
+    batch = [d for d in range(ranks) if d in query_dims and d in key_dims and d in value_dims]
+    keys = [d for d in key_dims if d in value_dims and d not in batch]
+    inner = [d for d in query_dims if d in key_dims and d not in batch]
+    rows = [d for d in query_dims if d not in batch and d not in inner]
+    columns = [d for d in value_dims if d not in batch and d not in keys]
+    if len(op.regions[0].blocks[0].operations) != 1 or any(d not in [*batch, *rows, *columns] for d in out_dims):
+        raise UnsupportedError("an attention that changes its scores")
+    sizes = {d: n for dims, values in ((query_dims, query), (key_dims, key), (value_dims, value))
+             for d, n in zip(dims, values.shape[1:], strict=True)}  # fmt: skip
+    run.may_take(5 * math.prod(sizes.values()) * run.shaker.samples * PRODUCT_S * 4)
+
+    def full(values: Any, dims: Sequence[int], order: Sequence[int]) -> Any:
+        places = [dims.index(d) for d in order if d in dims]
+        shape = [sizes[d] if d in dims else 1 for d in order]
+        return values.transpose(0, *(1 + p for p in places)).reshape(values.shape[0], *shape)
+
+    def product(a: Array, b: Array, order: Sequence[int], reduced: Sequence[int]) -> Array:
+        space = Space(sizes=tuple(sizes[d] for d in order), parallel=tuple(d not in reduced for d in order))
+        start = np.zeros((1, *(1 if d in reduced else sizes[d] for d in order)))
+        sums = Products(left=a, right=b, space=space, kind="f32").added_to(start, run.shaker)
+        return sums.reshape(sums.shape[0], *(sizes[d] for d in order if d not in reduced))
+
+    query = run.shaker.rounded(query * scale.reshape(-1, *(1,) * (query.ndim - 1)), kind_of(op.operands[0].type))
+    order = [*batch, *rows, *keys, *inner]
+    scores = product(full(query, query_dims, order), full(key, key_dims, order), order, inner)
+    order = [*batch, *rows, *keys]
+    if masked:
+        mask = full(operands[4], letters[4], order)
+        scores = scores + (np.where(mask, 0.0, -np.inf) if mask.dtype == bool else mask)
+    flat = scores.reshape(*scores.shape[: 1 + len(batch) + len(rows)], -1)
+    weights = run.shaker.rounded(softmax_of(run, flat, flat.ndim - 1, "f32"), kind_of(op.operands[2].type))
+    order = [*batch, *rows, *columns, *keys]
+    weights = full(weights.reshape(weights.shape[0], *scores.shape[1:]), [*batch, *rows, *keys], order)
+    sums = product(weights, full(value, value_dims, order), order, keys)
+    result = run.shaker.rounded(sums, kind)
+    at = [[*batch, *rows, *columns].index(d) for d in out_dims]
+    return [result.transpose(0, *(1 + a for a in at))]
+
+
+@known("iree_linalg_ext.scatter")
+def _scatter(run: Evaluator, op: Any, scope: Scope) -> Results:
+    updates, places, target = (scope.get(value) for value in list(op.operands)[:3])
+    dims = list(op.attributes["dimension_map"])
+    places = places if places.ndim > 1 + 1 or len(dims) > 1 else places.reshape(*places.shape[:2], 1)
+    batch = places.shape[1:-1]
+    run.may_take(math.prod(batch) * STEP_S)
+    result = run.shaker.full(target) if updates.shape[0] > target.shape[0] else target.copy()
+    for at in np.ndindex(*batch):
+        place = [run.number(places[in_each_sample((*at, column))]) for column in range(len(dims))]
+        if not all(0 <= index < target.shape[1 + d] for d, index in zip(dims, place, strict=True)):
+            raise UnsupportedError("a scatter outside of its tensor")
+        where: list[Any] = [slice(None)] * (target.ndim - 1)
+        for d, index in zip(dims, place, strict=True):
+            where[d] = index
+        window = updates[in_each_sample(at)]
+        old = result[in_each_sample(where)]
+        shape = old.shape[1:]
+        new = run.over(op, [window.reshape(-1, *shape), old], shape, scope)
+        if new.shape[0] > result.shape[0]:
+            result = run.shaker.full(result)
+        result[in_each_sample(where)] = new
+    return [result]
+
+
+@known("iree_linalg_ext.arg_compare")
+def _arg_compare(run: Evaluator, op: Any, scope: Scope) -> Results:
+    segments = list(op.attributes["operandSegmentSizes"]) if "operandSegmentSizes" in op.attributes else [1, 2, 0]
+    values = scope.get(op.operands[0])
+    if segments[0] != 1:
+        raise UnsupportedError("iree_linalg_ext.arg_compare of given indices")
+    axis = 1 + op.attributes["dimension"].value
+    base = run.number(scope.get(list(op.operands)[-1])) if len(segments) > 2 and segments[2] else 0
+    best = np.take(values, 0, axis=axis)
+    shape = best.shape[1:]
+    found = np.zeros((1, *shape), dtype=np.int64) + base
+    run.may_take(values.shape[axis] * STEP_S + values.size * 4 * ELEMENT_S)
+    for at in range(1, values.shape[axis]):
+        here = np.take(values, at, axis=axis)
+        better = run.over(op, [here, best], shape, scope)
+        best = merged(np.where(better, here, best))
+        found = merged(np.where(better, at + base, found))
+    return [best, found.astype(dtype_of(kind_of(op.results[1].type)))][: len(op.results)]
+
+
+@known("iree_linalg_ext.sort")
+def _sort(run: Evaluator, op: Any, scope: Scope) -> Results:
+    axis = 1 + op.attributes["dimension"].value
+    samples = max(scope.get(value).shape[0] for value in op.operands)
+    columns = [np.moveaxis(scope.get(value), axis, -1) for value in op.operands]
+    shape = columns[0].shape[1:]
+    size = shape[-1]
+    run.may_take(math.prod(shape) * size * samples * 8 * ELEMENT_S)
+    pairs = [side for column in columns for side in (column[..., :, None], column[..., None, :])]
+    first = run.over(op, pairs, (*shape, size), scope)
+    # Each goes behind those that come before it; what is equal stays in its order.
+    other = first.swapaxes(-1, -2)
+    ties = first == other
+    place = (ties & np.tri(size, k=-1, dtype=bool)).sum(axis=-1)
+    if not run.program.orders_ties and run.shaker.samples > 1:
+        place = _in_any_order(run.shaker.full(place), ties.sum(axis=-1))
+    order = np.argsort((other & ~ties).sum(axis=-1) + place, axis=-1, kind="stable")
+    order, *columns = with_equal_samples([order, *columns])
+    return [merged(np.moveaxis(np.take_along_axis(column, order, axis=-1), -1, axis)) for column in columns]
+
+
+def _in_any_order(place: Array, members: Array) -> Array:
+    """Places within a group of equals: every second sample turns the group round, the others rotate it."""
+    members = np.broadcast_to(members, place.shape)
+    for sample in range(1, len(place)):
+        if sample % 2:
+            place[sample] = members[sample] - 1 - place[sample]
+        else:
+            step = np.maximum(1, members[sample] // 5)
+            place[sample] = (place[sample] + sample // 2 * step) % members[sample]
+    return place
+
+
+@known("iree_linalg_ext.scan")
+def _scan(run: Evaluator, op: Any, scope: Scope) -> Results:
+    given, _, start = (scope.get(value) for value in op.operands)
+    axis, inclusive = 1 + op.attributes["dimension"].value, op.attributes["inclusive"].value
+    values = np.moveaxis(given, axis, 0)
+    run.may_take(len(values) * STEP_S + values.size * 4 * ELEMENT_S)
+    last = values[0] if inclusive else start
+    found = [last]
+    for at in range(1, len(values)):
+        last = run.over(op, [last, values[at if inclusive else at - 1]], last.shape[1:], scope)
+        found.append(last)
+    return [np.moveaxis(np.stack(with_equal_samples(found)), 0, axis), last]
+
+
+def _as_float(run: Evaluator, op: Any, integers: Array, kind: str, unsigned: str) -> Array:
+    name = "arith.uitofp" if unsigned in op.attributes else "arith.sitofp"
+    return scalar_op(name, [integers], kind, "", 0, run.shaker)
+
+
+@known("iree_linalg_ext.quantize_affine", "iree_linalg_ext.dequantize_affine")
+def _affine(run: Evaluator, op: Any, scope: Scope) -> Results:
+    values, *others = (scope.get(value) for value in list(op.operands)[:-1])
+    # Scale and zero point, with one axis a dimension of the values.
+    bounds = tuple((0, size) for size in values.shape[1:])
+    maps = [indices_of(run.ir, attribute.value) for attribute in op.attributes["indexing_maps"]]
+    scale, *zero = (view(other, map_, bounds) for other, map_ in zip(others, maps[1:], strict=False))
+    is_quantizing = op.name == "iree_linalg_ext.quantize_affine"
+    kind, into = kind_of((op.operands[0] if is_quantizing else op.results[0]).type), kind_of(op.results[0].type)
+    points = [_as_float(run, op, point, kind, "zp_unsigned") for point in zero]
+
+    def do(name: str, *operands: Array) -> Array:
+        return scalar_op(name, list(operands), kind, kind, 0, run.shaker)
+
+    if not is_quantizing:
+        steps = _as_float(run, op, values, kind, "input_unsigned")
+        return [do("arith.mulf", do("arith.subf", steps, *points) if points else steps, scale)]
+    steps = do("math.roundeven", do("arith.divf", values, scale))
+    steps = do("arith.addf", steps, *points) if points else steps
+    least, most = (
+        np.full((1,) * steps.ndim, op.attributes[name].value, dtype=float) for name in ("quant_min", "quant_max")
+    )
+    steps = do("arith.minnumf", do("arith.maxnumf", steps, least), most)
+    as_integer = "arith.fptoui" if "storage_unsigned" in op.attributes else "arith.fptosi"
+    return [scalar_op(as_integer, [steps], into, kind, 0, run.shaker)]

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from harness.models.model import Input
-from harness.models.onnx_graph import OnnxGraph
+from harness.models.onnx_file import OnnxGraph
 
 FILE = Path(__file__).with_name("network.onnx")
 

@@ -26,7 +26,7 @@ from harness.records.case import Case
 from harness.records.comparison import Comparison, Verdict
 from harness.records.run import ArgumentRecord, Check, Failure, Lost, ToolchainRecord
 from harness.store.evidence import why_refused
-from harness.verify.kept import keep_outputs
+from harness.verify.cases import keep_outputs
 from tests.compare.runs import MODEL, TOOLCHAIN, a_case, a_side
 
 STOCK, FAST = a_case("stock"), a_case("fast")

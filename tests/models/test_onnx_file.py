@@ -15,8 +15,7 @@ from onnx import numpy_helper
 from harness.errors import CaseError, SuiteError
 from harness.models import load_argument
 from harness.models.model import Input, Model
-from harness.models.onnx_file import onnxruntime_version, read_onnx, run_onnx, with_static_inputs
-from harness.models.onnx_graph import OPSET, read_static
+from harness.models.onnx_file import OPSET, onnxruntime_version, read_onnx, read_static, run_onnx, with_static_inputs
 from harness.models.weights import WeightFile
 from tests.models.conftest import Make, RunMain, onnx_graph, run_onnx_bytes
 

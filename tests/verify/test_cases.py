@@ -20,8 +20,8 @@ from harness.process import Limits
 from harness.records.run import Build, Check
 from harness.toolchain import Toolchain
 from harness.verify import AnyRunnable, References, Runnable, RunnablePeer, check_cases
+from harness.verify.cases import kept_outputs, later_problem
 from harness.verify.difference import Right
-from harness.verify.kept import kept_outputs, later_problem
 from tests.builders import a_peer, make_artifact, make_case, make_model
 from tests.fakes.fake_toolchain import calls, make_fake_toolchain
 

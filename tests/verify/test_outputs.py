@@ -15,9 +15,16 @@ from harness.models.model import Input
 from harness.process import Limits
 from harness.records.run import DeviceMemory, OutputRecord, Reference
 from harness.toolchain import Toolchain
-from harness.verify.benchmark_module import parse_times, run_benchmark_module
-from harness.verify.kept import keep_outputs, kept_outputs, trim_outputs
-from harness.verify.outputs import ModuleCall, load_array, misfit, module_devices, run_once
+from harness.verify.cases import keep_outputs, kept_outputs, trim_outputs
+from harness.verify.outputs import (
+    ModuleCall,
+    load_array,
+    misfit,
+    module_devices,
+    parse_times,
+    run_benchmark_module,
+    run_once,
+)
 from tests.builders import CPU_FLAGS
 from tests.conftest import Compile
 from tests.fakes.fake_toolchain import calls
@@ -196,7 +203,7 @@ def message_of(call: ModuleCall, seconds: float = 60) -> str:
 def test_a_reference_keeps_times_peaks_load_and_a_command_that_an_iree_engineer_would_type(
     fake: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.verify.benchmark_module.MIN_TIME_S", 0.3)  # which tests make shorter
+    monkeypatch.setattr("harness.verify.outputs.MIN_TIME_S", 0.3)  # which tests make shorter
     call = make_call(fake, tmp_path, "--fake-times-ns=5,6,7", parameters=("w=w.irpa",), inputs=("4xf32",))
     assert run_benchmark_module("net/stock@cpu", call, Limits(seconds=60)) == Reference(
         case="net/stock@cpu",
