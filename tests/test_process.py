@@ -166,80 +166,58 @@ def test_a_child_that_another_thread_waits_for_does_not_end_well_when_all_are_st
 
 # --- Compilers that are held still while something is timed: they stop, lose no time, and go on whatever happens ---
 
-# Writes its process id, then counts in a file until a stop file is there.
-_COUNTING = """
+_WAITING = """
 import os, pathlib, sys, time
 folder = pathlib.Path(sys.argv[1])
 (folder / "pid").write_text(str(os.getpid()))
-count = 0
 while not (folder / "stop").exists():
-    count += 1
-    (folder / "count").write_text(str(count))
     time.sleep(0.01)
 """
 
 
-class Background:
-    """A child that counts, in a thread that gives way as compiles do."""
+def in_background(folder: Path, ended: list[Finished]) -> threading.Thread:
+    """A child that waits for a stop file, in a thread that gives way as compiles do."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.finished: Finished | None = None
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-
-    def _run(self) -> None:
+    def compiling() -> None:
         with give_way():
-            self.finished = run([sys.executable, "-c", _COUNTING, str(self.folder)], limits=Limits(seconds=20.0))
+            ended.append(run([sys.executable, "-c", _WAITING, str(folder)], limits=Limits(seconds=20.0)))
 
-    def count(self) -> int:
-        """What it has counted to."""
-        return int((self.folder / "count").read_text() or 0) if (self.folder / "count").exists() else 0
-
-    def wait_for_more(self) -> None:
-        """Until it has counted on."""
-        before = self.count()
-        wait_until(lambda: self.count() > before)
-
-    def end(self) -> Finished:
-        """Let it end."""
-        (self.folder / "stop").touch()
-        self._thread.join()
-        assert self.finished is not None
-        return self.finished
+    thread = threading.Thread(target=compiling)
+    thread.start()
+    return thread
 
 
 def test_a_child_stands_still_which_counts_neither_as_its_time_nor_for_its_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock = Mock(wraps=time, ahead_s=0)
+    clock, ended, pid = Mock(wraps=time, ahead_s=0), list[Finished](), tmp_path / "pid"
     clock.monotonic = lambda: time.monotonic() + clock.ahead_s
     clock.perf_counter_ns = lambda: time.perf_counter_ns() + clock.ahead_s * 10**9
     monkeypatch.setattr(process, "time", clock)
-    child = Background(tmp_path)
-    child.wait_for_more()
+    thread = in_background(tmp_path, ended)
+    wait_until(lambda: pid.exists() and pid.read_text() != "")
+    child = psutil.Process(int(pid.read_text()))
     with hold_still():
-        pid = int((tmp_path / "pid").read_text())
-        wait_until(lambda: psutil.Process(pid).status() == psutil.STATUS_STOPPED)  # a signal takes a moment to arrive
-        before = child.count()
-        time.sleep(0.2)
-        assert child.count() == before
+        wait_until(lambda: child.status() == psutil.STATUS_STOPPED)  # a signal takes a moment to arrive
         while clock.ahead_s < 25:  # more than its limit
             clock.ahead_s += 1
-            time.sleep(0.001)
-    child.wait_for_more()
-    finished = child.end()
-    assert finished.ok and finished.limit is None
-    assert finished.wall_ns < 20e9
+            time.sleep(0.01)
+        assert child.status() == psutil.STATUS_STOPPED
+    (tmp_path / "stop").touch()
+    thread.join()
+    assert ended[0].ok and ended[0].limit is None
+    assert ended[0].wall_ns < 20e9
 
 
 def test_no_child_of_a_thread_that_gives_way_starts_while_others_are_held(tmp_path: Path) -> None:
+    ended: list[Finished] = []
     with hold_still():
-        child = Background(tmp_path)
+        thread = in_background(tmp_path, ended)
         assert run([sys.executable, "-c", "print(1)"]).stdout == "1\n"
         assert not (tmp_path / "pid").exists()
-    child.wait_for_more()
-    assert child.end().ok
+    (tmp_path / "stop").touch()
+    thread.join()
+    assert ended[0].ok and (tmp_path / "pid").exists()
 
 
 # --- A harness that is killed leaves nothing running ---
