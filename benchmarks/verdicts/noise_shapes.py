@@ -2,7 +2,7 @@
 
 Nothing that a machine does to two equal modules alike may make the rule find a difference more often than it promises:
 no heavy tail, no second mode, no drift. `python -m benchmarks.verdicts.noise_shapes` simulates each shape a thousand
-times and prints the rates beside what is promised; tests/stats/test_noise_shapes.py holds a smaller number to it.
+times and prints the rates beside what is promised; tests/stats/test_rule.py holds a smaller number to it.
 """
 
 import math
