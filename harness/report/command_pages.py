@@ -71,24 +71,25 @@ _EXPLANATIONS: tuple[Field[_Record], ...] = (
 
 def merged_page(outcomes: Sequence[Outcome]) -> Page:
     """A row for each folder that was merged, or was not."""
-    states = {row.name: row.fate for row in outcomes}
+    states = [row.fate for row in outcomes]
     return _folders_page(_MERGED, outcomes, states, ("refused", "left out"), "nothing to merge")
 
 
 def verified_page(findings: Sequence[Finding]) -> Page:
     """A row for each folder."""
-    return _folders_page(_VERIFIED, findings, {row.name: row.state for row in findings}, tuple(WRONG), "nothing here")
+    return _folders_page(_VERIFIED, findings, [row.state for row in findings], tuple(WRONG), "nothing here")
 
 
 def _folders_page(
-    fields: Sequence[Field[Any]], rows: Sequence[Any], states: Mapping[str, str], wrong: Sequence[str], nothing: str
+    fields: Sequence[Field[Any]], rows: Sequence[Any], states: Sequence[str], wrong: Sequence[str], nothing: str
 ) -> Page:
     """Of many folders those alone that somebody has to look at, and how many there are of each state."""
-    shown = [row for row in rows if len(rows) <= _MANY or states[row.name] in wrong]
-    tones: list[Tone] = ["bad" if states[row.name] in wrong else "" for row in shown]
-    reasons = [Paragraph(f"{row.name}: {row.why}") for row in shown if row.why]
-    counts = Paragraph(capital(_counts(states.values()) or nothing))
-    return Page(parts=(*table_of(fields, shown, "", tones=tones), *reasons, counts))
+    found = zip(rows, states, strict=True)  # folders of two places may have one name
+    shown = [(row, state in wrong) for row, state in found if len(rows) <= _MANY or state in wrong]
+    tones: list[Tone] = ["bad" if is_wrong else "" for _, is_wrong in shown]
+    reasons = [Paragraph(f"{row.name}: {row.why}") for row, _ in shown if row.why]
+    counts = Paragraph(capital(_counts(states) or nothing))
+    return Page(parts=(*table_of(fields, [row for row, _ in shown], "", tones=tones), *reasons, counts))
 
 
 def _counts(words: Iterable[str]) -> str:
