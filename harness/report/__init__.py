@@ -92,6 +92,6 @@ def render(
         return form.csv(shown)
     if format == "terminal":
         where = results.as_posix() if results is not None else ""
-        page = form.page(shown, View(terminal=True, results=where))
+        page = form.page(shown, View(terminal=True, width=width, results=where))
         return to_terminal(page, width=width, color=color)
     return to_markdown(form.page(shown, View(full=full)), None if full else COMMENT)

@@ -47,6 +47,8 @@ from harness.report.comparison import (
     warning,
 )
 from harness.report.explanation_page import folded_explanations
+from harness.report.forest import forest_of
+from harness.report.forest_text import forest_text
 from harness.report.page import (
     Bullets,
     Code,
@@ -72,6 +74,7 @@ _MOST_IN_A_CELL = 3
 MOST_SHOWN = 3
 # On a terminal, above so many rows of a kind those that nobody has to act on are only counted.
 _MANY = 40
+_MOST_IN_FOREST = 12
 _MOST_COMMANDS = _MOST_HOSTS = 20
 
 # --- Cases without figures ---
@@ -341,7 +344,7 @@ def page(comparison: Comparison, view: View) -> Page:
             *figure_table(rows),
             *_lost_parts(Rows(comparison.rows)),
             *lists("Violated Gates: {} 🚨", rows.violated.largest_first(), layout),
-            *pictures_of(view, folded=not rows.timed.of(*CHANGED, "inconclusive")),
+            *_picture(comparison, rows, view),
             *changed_lists(layout, view),
             *_method(comparison, view),
             *_commands(comparison, full=view.full),
@@ -384,6 +387,16 @@ def _unchanged(rows: Rows, layout: Layout, view: View) -> list[Part]:
         names = Paragraph(tuple(with_commas(row.case for row in identical)))
         parts.append(Fold(f"Identical modules ({len(identical)})", [names], aside=len(identical) > _MANY))
     return [*parts, *folded_part("A/A controls", controls(layout.comparison), layout, why=True, aside=True)]
+
+
+def _picture(comparison: Comparison, rows: Rows, view: View) -> list[Part]:
+    """The published pictures, or in text the rows that changed, else those that are not decided."""
+    changed = [row for verdict in CHANGED for row in rows.timed.of(verdict).largest_first()]
+    drawn = changed[:_MOST_IN_FOREST] or rows.timed.of("inconclusive")
+    if (published := pictures_of(view, folded=not drawn)) or not drawn:
+        return published
+    forest = forest_of(comparison, keep=drawn.__contains__, top=_MOST_IN_FOREST)
+    return [Code(forest_text(forest, view.width))]
 
 
 def hosts_table(comparison: Comparison, title: str, counted: str, rows: Mapping[str, int]) -> list[Part]:

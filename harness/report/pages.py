@@ -34,6 +34,7 @@ class View:
     terminal: bool = False  # Whether on a terminal, and not as Markdown
     full: bool = False  # Whether with every row of every list, and all commands
     results: str = ""  # The folder that holds it, as whoever reads of it names it; "": not known
+    width: int = 96  # Columns that a drawing may take
     pictures: Sequence[Picture] = ()  # Published elsewhere, the most important one first
     links: Links = field(default_factory=Links)
 
