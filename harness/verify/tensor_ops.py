@@ -143,6 +143,53 @@ def _concat(_: Evaluator, op: Any, scope: Scope) -> Results:
     return [np.concatenate(parts, axis=1 + op.attributes["dim"].value)]
 
 
+@known("linalg.pack", "tensor.pack")
+def _pack(run: Evaluator, op: Any, scope: Scope) -> Results:
+    source, fill = op.operands[0], scope.get(op.operands[2]) if op.attributes["operandSegmentSizes"][2] else None
+    values, tiled = scope.get(source), _tiled(run, op, scope)
+    rank = values.ndim - 1
+    over = [(0, -size % tiled.get(d, 1)) for d, size in enumerate(values.shape[1:])]
+    if any(high for _, high in over):
+        if fill is None:
+            raise UnsupportedError("a pack of no whole tiles that names no value to fill them")
+        samples = max(values.shape[0], fill.shape[0])
+        whole = np.empty((samples, *(size + high for size, (_, high) in zip(values.shape[1:], over, strict=True))))
+        whole = whole.astype(values.dtype)
+        whole[...] = fill.reshape(-1, *(1,) * rank)
+        whole[in_each_sample(slice(size) for size in values.shape[1:])] = values
+        values = whole
+    split = [part for d, size in enumerate(values.shape[1:]) for part in (size // tiled.get(d, 1), tiled.get(d, 1))]
+    axes = [*(2 * d for d in _outer_order(op, rank)), *(2 * d + 1 for d in tiled)]
+    axes += [at for at in range(2 * rank) if at not in axes]  # of size 1
+    tiles = values.reshape(-1, *split).transpose(0, *(1 + at for at in axes))
+    return [tiles.reshape(tiles.shape[: 1 + rank + len(tiled)])]
+
+
+@known("linalg.unpack", "tensor.unpack")
+def _unpack(run: Evaluator, op: Any, scope: Scope) -> Results:
+    values, target = (scope.get(value) for value in list(op.operands)[:2])
+    tiled = _tiled(run, op, scope)
+    rank = target.ndim - 1
+    order, inner = _outer_order(op, rank), list(tiled)
+    axes = [at for d in range(rank) for at in ([order.index(d)] + ([rank + inner.index(d)] if d in tiled else []))]
+    whole = values.transpose(0, *(1 + at for at in axes))
+    whole = whole.reshape(-1, *(values.shape[1 + order.index(d)] * tiled.get(d, 1) for d in range(rank)))
+    return [whole[in_each_sample(slice(size) for size in target.shape[1:])]]
+
+
+def _tiled(run: Evaluator, op: Any, scope: Scope) -> dict[int, int]:
+    """The sizes of the tiles, by dimension."""
+    segments = list(op.attributes.get("operandSegmentSizes", (1, 1, 0)))
+    dynamic = list(op.operands)[sum(segments[:-1]) :]
+    sizes = run.numbers(op.attributes["static_inner_tiles"], dynamic, scope)
+    return dict(zip(op.attributes["inner_dims_pos"], sizes, strict=True))
+
+
+def _outer_order(op: Any, rank: int) -> list[int]:
+    order = list(op.attributes["outer_dims_perm"]) if "outer_dims_perm" in op.attributes else []
+    return order or list(range(rank))
+
+
 @known("tensor.pad")
 def _pad(run: Evaluator, op: Any, scope: Scope) -> Results:
     segments = list(op.attributes["operandSegmentSizes"])

@@ -284,6 +284,23 @@ def test_what_a_sort_takes_for_equal_may_come_in_any_order_unless_the_program_sa
     assert (places_allowed > 20).tolist() == [False, False, *[not orders_ties] * 3]
 
 
+def test_a_pack_fills_whole_tiles_and_an_unpack_leaves_the_filling_out() -> None:
+    text = """
+    func.func @main(%a: tensor<5x7xf32>) -> (tensor<2x3x4x2xf32>, tensor<5x7xf32>) {
+      %one = arith.constant 1.0 : f32
+      %e = tensor.empty() : tensor<2x3x4x2xf32>
+      %f = tensor.empty() : tensor<5x7xf32>
+      %0 = linalg.pack %a padding_value(%one : f32) outer_dims_perm = [1, 0] inner_dims_pos = [1, 0]
+          inner_tiles = [4, 2] into %e : tensor<5x7xf32> -> tensor<2x3x4x2xf32>
+      %1 = linalg.unpack %0 outer_dims_perm = [1, 0] inner_dims_pos = [1, 0]
+          inner_tiles = [4, 2] into %f : tensor<2x3x4x2xf32> -> tensor<5x7xf32>
+      return %0, %1 : tensor<2x3x4x2xf32>, tensor<5x7xf32>
+    }"""
+    a = np.arange(35.0, dtype=np.float32).reshape(5, 7)
+    whole = np.pad(a, ((0, 1), (0, 1)), constant_values=1.0)
+    assert exact(text, a) == [whole.reshape(3, 2, 2, 4).transpose(2, 0, 3, 1).tolist(), a.tolist()]
+
+
 # ---------------------------------------------------------------------------------------------------------- tolerances
 
 
