@@ -22,7 +22,7 @@ from harness.records.run import Run
 from harness.report.markdown import to_markdown
 from harness.report.page import Bullets, Code, Page
 from harness.report.run_report import build_report
-from harness.store.kinds import EXPLANATION
+from harness.store.folders import EXPLANATION
 from harness.store.run_directory import load_run
 
 ROOT = Path(__file__).parents[1]

@@ -8,7 +8,7 @@ import pytest
 from benchmarks import releases
 from harness.progress import Silent
 from harness.report import render
-from harness.store.kinds import load_result
+from harness.store.folders import load_result
 from harness.store.merging import verify
 from harness.store.place import open_place
 from harness.store.run_directory import load_run

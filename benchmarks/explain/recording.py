@@ -15,12 +15,12 @@ from benchmarks.explain.pairs import Pair, Programs, Releases, Variant
 from benchmarks.explain.programs import Program
 from harness import process
 from harness.cache import environments_root
-from harness.measure.alone import only_one_measures
+from harness.measure.session import only_one_measures
 from harness.progress import Terminal
 from harness.records.explanation import Explanation
 from harness.stages.options import RunOptions
 from harness.stages.run import run_suite
-from harness.store.kinds import EXPLANATION
+from harness.store.folders import EXPLANATION
 from harness.toolchain import get_toolchains
 
 ROOT = Path(__file__).parents[2]

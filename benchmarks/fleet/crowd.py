@@ -17,7 +17,7 @@ from distributed.worker import Worker
 from benchmarks.fleet.made import offer_of
 from benchmarks.fleet.sizes import Work, work_in
 from benchmarks.fleet.work import install
-from harness.fleet.offer import OFFER_KEY, Offer, to_text
+from harness.fleet.placing import OFFER_KEY, Offer, to_text
 from harness.fleet.scheduler import stopped_by_signal
 from harness.fleet.worker import COMPILE, MEASURE, OTHER_THREADS, SETTINGS
 

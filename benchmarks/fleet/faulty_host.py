@@ -15,7 +15,7 @@ from benchmarks.fleet.sizes import Work, work_in
 from benchmarks.fleet.work import install
 from harness.fleet import worker
 from harness.fleet.access import access_to
-from harness.fleet.offer import Offer
+from harness.fleet.placing import Offer
 from harness.fleet.worker import HostPlugin, serve_worker
 from harness.process import Limits
 

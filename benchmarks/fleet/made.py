@@ -8,18 +8,16 @@ from pathlib import Path
 from benchmarks.fleet.sizes import COMPILER, RELEASE, Size
 from benchmarks.fleet.work import random_bytes
 from harness import __version__
-from harness.fleet.offer import Offer, OfferedToolchain, own_versions
-from harness.machine.environment import capture_environment
-from harness.machine.identity import processor_identity
+from harness.fleet.placing import Offer, OfferedToolchain, own_versions
+from harness.machine.environment import capture_environment, processor_identity
 from harness.models.inputs import write_arguments
 from harness.models.materialize import ModelArtifact, record
 from harness.models.model import Input, Model
 from harness.progress import Progress
 from harness.records.case import Case
 from harness.records.run import SCHEMA_VERSION, Failure, Header, ToolchainRecord
-from harness.stages.context import Context, Done, FailureNotes, GivenUp, done_in
 from harness.stages.options import RunOptions
-from harness.stages.prepare import Prepared
+from harness.stages.prepare import Context, Done, FailureNotes, GivenUp, Prepared, done_in
 from harness.store.run_directory import RunDirectory
 from harness.suite.load import Device, LoadedSuite, Suite, Variant
 from harness.toolchain import Toolchain

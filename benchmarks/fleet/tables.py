@@ -9,7 +9,7 @@ from benchmarks.fleet.faults import HOSTS, LOST_AFTER_S, RETURN_S, SIZE, Trial
 from benchmarks.fleet.real import Real, speedup
 from benchmarks.fleet.simulated import Simulated
 from benchmarks.fleet.sizes import KIB
-from harness.machine.identity import processor
+from harness.machine.environment import processor
 from harness.report.markdown import blocks, table
 from harness.toolchain.host_cpu import environment_here
 

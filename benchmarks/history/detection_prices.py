@@ -1,4 +1,4 @@
-"""The table in harness/stats/change_points/noise.py: what noise alone gains, by the length of the series."""
+"""The table in harness/stats/change_points/model.py: what noise alone gains, by the length of the series."""
 
 import sys
 from concurrent.futures import ProcessPoolExecutor
@@ -7,8 +7,7 @@ from functools import partial
 import numpy as np
 
 from benchmarks.history.detection_series import Noise, heavy, slow, white
-from harness.stats.change_points.model import evidence, path
-from harness.stats.change_points.noise import ALPHA, pull_in_spikes
+from harness.stats.change_points.model import ALPHA, evidence, path, pull_in_spikes
 from harness.stats.pairing import FloatArray
 
 SIZES = (8, 10, 12, 15, 20, 30, 50, 100, 200, 400, 1000, 2000)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from benchmarks.documents import replace_between
 from benchmarks.history.scale import Measured, Scale
-from harness.machine.identity import processor
+from harness.machine.environment import processor
 from harness.report.markdown import blocks, table
 from harness.toolchain.host_cpu import environment_here
 

@@ -10,7 +10,7 @@ from benchmarks.outputs.functions import Off
 from benchmarks.outputs.judging import FLAG_SETS, TARGETS
 from benchmarks.outputs.planted import Defect, Planted
 from benchmarks.outputs.right import Row
-from harness.machine.identity import processor
+from harness.machine.environment import processor
 from harness.report.markdown import blocks, details, table
 from harness.stats.intervals import rate_bounds
 from harness.toolchain.host_cpu import environment_here

@@ -14,7 +14,7 @@ from benchmarks.plugins.generation import Job
 from benchmarks.plugins.recorded import IREE, Group, Header, iree_program, line
 from harness import process
 from harness.measure import last_core
-from harness.measure.alone import only_one_measures
+from harness.measure.session import only_one_measures
 
 ROOT = Path(__file__).parents[2]
 

@@ -26,7 +26,7 @@ from benchmarks.tune.outcomes import Outcome, machine_of, measured
 from benchmarks.tune.rate import PROGRAMS, measure_rate, measured_rates
 from benchmarks.tune.searches import SEARCHES, Part, Search
 from benchmarks.tune.tables import render
-from harness.store.kinds import TUNING
+from harness.store.folders import TUNING
 
 BEGIN, END = "<!-- made by `python -m benchmarks.tune`: begin -->", "<!-- benchmarks.tune: end -->"
 _ON_OTHER_MACHINE = """\

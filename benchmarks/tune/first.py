@@ -16,14 +16,14 @@ import tomli_w
 from benchmarks.tune.measuring import Measuring, finished_in
 from benchmarks.tune.outcomes import machine_of, measured
 from benchmarks.tune.searches import DEVICE
-from harness.machine.identity import instruction_set
+from harness.machine.environment import instruction_set
 from harness.progress import duration
 from harness.records.run import Run
 from harness.records.tuning import Tuning
 from harness.report.markdown import blocks, escape, table
 from harness.report.units import interval_text, share
 from harness.stats import Estimate
-from harness.store.kinds import TUNING
+from harness.store.folders import TUNING
 
 _MODEL, _FOLDER = "softmax-matmul", "first-answers"
 PROGRAM = """\

@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.tune.searches import Search
 from harness.compare.judge import Timings
 from harness.compare.pairs import side_of
-from harness.machine.identity import describe_machine
+from harness.machine.environment import describe_machine
 from harness.records.case import Case
 from harness.records.comparison import Row
 from harness.records.run import Run

@@ -22,7 +22,7 @@ from benchmarks.documents import replace_between
 from benchmarks.tune.measuring import ROOT
 from harness.report.markdown import blocks, table
 from harness.stats.pairing import FloatArray
-from harness.tune.sampler import Sampler
+from harness.tune.changes import Sampler
 
 Set = frozenset[str]
 
@@ -249,7 +249,7 @@ def rows(problems: int) -> str:
     askers: dict[str, Callable[[int], Asker]] = {"chance, of what helped alone": Chance, "hill climbing": Greedy}
     if find_spec("optuna"):
         askers["Optuna, multivariate TPE"] = Optuna
-    askers["harness.tune.sampler"] = lambda _: Sampler(GROUPS)
+    askers["harness.tune.changes"] = lambda _: Sampler(GROUPS)
     heads = ["changes", "sampler", *(f"{size} asks: slower than the best by (9 of 10 by less than)" for size in ASKS)]
     lines = []
     for kind, make_problem in {"with pairs": by_pairs, "of dispatches": by_dispatches}.items():

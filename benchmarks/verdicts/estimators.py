@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.verdicts.recording import Recorded
+from harness.stats.intervals import locate, lower_tail
 from harness.stats.pairing import FloatArray, Ratios
-from harness.stats.signed_rank import locate, lower_tail
 
 _NORMAL = 1.4826  # a median distance times this is a standard deviation, where values are normal
 

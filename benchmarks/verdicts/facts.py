@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from harness.machine.identity import processor
+from harness.machine.environment import processor
 from harness.toolchain import Toolchain
 from harness.toolchain.host_cpu import environment_here
 

@@ -11,7 +11,7 @@ from benchmarks.verdicts.programs import Workload, matmul_loop, prepare
 from harness.compare.engine import BASE, HEAD
 from harness.compare.samplers import GENERATION_S, LONG_ROUND_S, LatencySampler
 from harness.measure import Group, Settings, last_core, measure_generation
-from harness.measure.alone import only_one_measures
+from harness.measure.session import only_one_measures
 from harness.report.markdown import blocks, table
 from harness.stats.rule import Rule, confirmation_size
 from harness.toolchain import Toolchain

@@ -23,7 +23,7 @@ from benchmarks.verdicts.waiting import Wait, waiting_pair
 from harness.compare.engine import BASE, HEAD, Generation
 from harness.compare.samplers import GENERATION_S, LONG_ROUND_S, LatencySampler, summarise_generation
 from harness.measure import Group, Loadable, Settings, last_core
-from harness.measure.alone import only_one_measures
+from harness.measure.session import only_one_measures
 from harness.records.run import Account, Round, Turn
 from harness.stats import tabulate_rounds
 from harness.stats.pairing import FloatArray, taken_share

@@ -12,8 +12,8 @@ from benchmarks.verdicts.stream_names import is_quiet, is_waiting, slowdown_of
 from benchmarks.verdicts.trials import BUDGET_S, Streams
 from benchmarks.verdicts.words import percent
 from harness.report.markdown import blocks, details, table
+from harness.stats.intervals import locate
 from harness.stats.pairing import FloatArray
-from harness.stats.signed_rank import locate
 from harness.text import plural
 
 

@@ -16,7 +16,7 @@ from benchmarks.verdicts.estimators import spread
 from benchmarks.verdicts.programs import matmul
 from benchmarks.verdicts.recording import Hogs
 from harness import process
-from harness.measure.alone import only_one_measures
+from harness.measure.session import only_one_measures
 from harness.report.markdown import blocks, table
 from harness.stats.pairing import FloatArray
 from harness.toolchain import Toolchain

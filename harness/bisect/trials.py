@@ -24,7 +24,7 @@ from harness.compare.samplers import (
 )
 from harness.errors import CaseError, RunError
 from harness.measure import last_core
-from harness.measure.alone import only_one_measures
+from harness.measure.session import only_one_measures
 from harness.measure.worker import ON_CALLING_THREAD
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, Metric
 from harness.progress import Progress

@@ -16,7 +16,7 @@ from harness.stages.bisecting import session_of
 from harness.stages.options import BisectOptions, TuneOptions, VerdictOptions
 from harness.stages.tuning import NoStart
 from harness.stages.tuning import tune as search
-from harness.store.kinds import TUNING, tunings_in
+from harness.store.folders import TUNING, tunings_in
 
 # As `git bisect run` wants it.
 _CANNOT_TELL = 125

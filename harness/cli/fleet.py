@@ -20,7 +20,7 @@ from harness.cli.app import app
 from harness.cli.output import emit, print_text, tell
 from harness.errors import ExitCode, UsageError
 from harness.fleet import COMPILE_TIMEOUT_S, LOST_AFTER_S, require_extra
-from harness.machine.identity import NAME_VARIABLE
+from harness.machine.environment import NAME_VARIABLE
 from harness.options import (
     CERTIFICATES_VARIABLE,
     Count,
@@ -166,7 +166,7 @@ def worker(options: WorkerOptions) -> int:
     """
     require_extra()
     from harness.fleet.connection import offer_text
-    from harness.fleet.offer import offer_of_this_host
+    from harness.fleet.placing import offer_of_this_host
     from harness.fleet.worker import host_name, serve_worker, wait_for_place
     from harness.stages.options import compile_limits
 
@@ -213,7 +213,7 @@ def status(
     require_extra()
     from harness.fleet.access import access_to, ask
     from harness.fleet.connection import fleet_now, status_page
-    from harness.fleet.offer import require_same_versions
+    from harness.fleet.placing import require_same_versions
     from harness.fleet.scheduler import FACTS
 
     access = access_to(fleet, "--fleet", member.certificates, trust_network=member.trust_network)

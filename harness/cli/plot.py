@@ -26,8 +26,7 @@ from harness.records.run import Run
 from harness.records.tuning import Tuning
 from harness.report.run_report import build_report
 from harness.store.files import writing
-from harness.store.folders import find_folder
-from harness.store.kinds import KindName, kind_at, load_result
+from harness.store.folders import KindName, find_folder, kind_at, load_result
 from harness.store.marks import WITHOUT_EXPERIMENTS
 from harness.store.place import is_url, without_password
 from harness.suite.cases import Filtered

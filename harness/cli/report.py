@@ -16,8 +16,7 @@ from harness.report.github import STEP_SUMMARY_BYTES, render_comment, render_ste
 from harness.report.pages import Links
 from harness.report.run_report import Report, build_report
 from harness.store.files import writing
-from harness.store.folders import NAMED, find_folder
-from harness.store.kinds import kind_of_value, load_result
+from harness.store.folders import NAMED, find_folder, kind_of_value, load_result
 
 _ONLY_GITHUB = ("full_out", "step_summary")
 

@@ -22,8 +22,7 @@ from harness.report.command_pages import listed_page, merged_page, verified_page
 from harness.report.data import to_json
 from harness.report.rows import rows_of
 from harness.report.units import compared
-from harness.store.folders import MARKS_FOLDER, find_folder, folder_names
-from harness.store.kinds import COMPARISON, EXPLANATION
+from harness.store.folders import COMPARISON, EXPLANATION, MARKS_FOLDER, find_folder, folder_names
 from harness.store.marks import Tagging, checked_name, is_tag, read_marks, write_marks
 from harness.store.merging import WRONG
 from harness.store.merging import merge as merge_folders

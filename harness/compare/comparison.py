@@ -42,7 +42,7 @@ from harness.compare.rows import (
 )
 from harness.compare.sides import machine_facts, require_comparable, side_facts
 from harness.errors import UsageError
-from harness.machine.identity import Environment
+from harness.machine.environment import Environment
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
 from harness.records.case import Gate
 from harness.records.comparison import Comparison, Row, Verdict

@@ -22,9 +22,8 @@ from harness.compare.options import SelfcheckOptions
 from harness.compare.pairs import Side
 from harness.compare.samplers import CacheMiss, MeasurementPolicy, find_module, latency_task
 from harness.errors import RunError
-from harness.machine.environment import selfcheck_file
-from harness.machine.identity import machine_id
-from harness.measure.alone import only_one_measures
+from harness.machine.environment import machine_id, selfcheck_file
+from harness.measure.session import only_one_measures
 from harness.metrics import LATENCY
 from harness.options import CALL_LIMIT_S
 from harness.progress import Progress

@@ -21,7 +21,7 @@ from harness.compare.commits import (
 from harness.compare.judge import CHANGED
 from harness.compare.pairs import TOOLCHAIN_PREFIX, Pair, Side, is_toolchain, side_of
 from harness.errors import RunError, ToolchainError, UsageError
-from harness.machine.identity import Environment, describe_machine, machine_id
+from harness.machine.environment import Environment, describe_machine, machine_id
 from harness.records.comparison import MachineFacts, Row, SelfcheckFacts, SideFacts
 from harness.records.run import Header, HostRecord
 from harness.store.folders import LATEST, find_folder

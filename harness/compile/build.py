@@ -9,8 +9,7 @@ from pathlib import Path
 from filelock import FileLock
 from pydantic import TypeAdapter, ValidationError
 
-from harness.compile.iree_compile import compile_request
-from harness.compile.program import printed_in
+from harness.compile.iree_compile import compile_request, printed_in
 from harness.compile.request import MODEL_FILE, MODULE_FILE, CompileRequest, cache_key
 from harness.records.case import Case
 from harness.records.run import Build, Failure

@@ -1,21 +1,177 @@
-"""What pages tell of suites and machines: what changed lately, what fails, how each last run went, whom to trust.
+"""What pages tell of suites and machines: what changed, what fails, how each last run went; the heat map.
 
 A template shows each value by its name.
 """
 
+import math
 import statistics
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from harness.dashboard.encode import metric_title, seconds
+from harness.dashboard.encode import cut, day, figure, metric_title, seconds
 from harness.dashboard.gather import Acknowledgements, Gathered
-from harness.dashboard.heat_map import heat_maps
 from harness.history.changes import Change
 from harness.history.failures import failing_cases, failure_groups
+from harness.history.series_page import frame_records
 from harness.metrics import FLOORS, is_exact
+from harness.report.units import interval_text, ratio_text
+
+OUTCOME_DAYS = 30  # before the newest run of the suite on that machine; what is older is no longer part of the suite
+# Factors at which a shade begins, on both sides of 1; and every shade of a ratio with what it stands for.
+BOUNDS = (1.02, 1.1, 1.25, 2.0)
+LEGEND = {
+    "faster-4": "0.5 and below",
+    "faster-3": "0.5 to 0.8",
+    "faster-2": "0.8 to 0.91",
+    "faster-1": "0.91 to 0.98",
+    "even": "within 2 % of 1, or the interval holds 1",
+    "slower-1": "1.02 to 1.1",
+    "slower-2": "1.1 to 1.25",
+    "slower-3": "1.25 to 2",
+    "slower-4": "2 and above",
+}
+BAD = ("failed", "missing")
+
+# The last outcome of every case on every class of machines, with its figures.
+_QUERY = """
+WITH outcomes AS (
+    SELECT cases.*, runs.machine_class AS machine_class,
+           max(runs.started) OVER (PARTITION BY cases.suite, runs.machine_class) AS newest
+    FROM cases JOIN runs ON runs.run = cases.run
+    WHERE finished AND clock = '' AND "role" = 'newest' AND status <> 'not measured yet'
+    QUALIFY row_number() OVER (
+        PARTITION BY cases.suite, runs.machine_class, cases."case" ORDER BY runs.started DESC, runs.run DESC
+    ) = 1
+), latency AS (
+    SELECT run, "case", series, "value" FROM points WHERE "role" = 'newest' AND metric = 'latency'
+), ratios AS (
+    SELECT run, "case", series, "value", low, high FROM points
+    WHERE "role" = 'newest' AND metric = 'latency-vs-baseline'
+)
+SELECT outcomes.suite, machine_class, device, model, variant, peer, outcomes."case" AS "case", outcomes.run AS run,
+       outcomes.started AS started, newest, toolchain, status, stage, message,
+       latency."value" AS latency_ns, latency.series AS latency_series,
+       ratios."value" AS ratio, ratios.low AS low, ratios.high AS high, ratios.series AS ratio_series
+FROM outcomes
+LEFT JOIN latency ON latency.run = outcomes.run AND latency."case" = outcomes."case"
+LEFT JOIN ratios ON ratios.run = outcomes.run AND ratios."case" = outcomes."case"
+ORDER BY newest DESC, outcomes.suite, machine_class, device, model, peer <> '', variant
+"""
+
+Outcome = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One case."""
+
+    text: str = ""  # What the cell shows: a ratio, a time where there is no ratio, or what became of the case
+    shade: str = "plain"  # Its colour: `faster-1` to `faster-4`, `even`, `slower-1` to `slower-4`, `failed`
+    words: str = ""  # All of it in one sentence; "" of an empty cell
+    series: str = ""  # Whose course it is the last value of; "" where it has none
+    run: str = ""  # The run that has its message; "" of what did not fail
+    name: int = 0  # Place of the case among `Gathered.names`
+
+
+def heat_maps(gathered: Gathered) -> dict[str, list[dict[str, Any]]]:
+    """By suite, what a template shows of each device; on several classes of machines, of each of them."""
+    by_device: dict[tuple[str, str, str], list[Outcome]] = defaultdict(list)
+    for outcome in frame_records(gathered.history.query(_QUERY)):
+        if seconds(outcome["newest"]) - seconds(outcome["started"]) <= OUTCOME_DAYS * 86_400:
+            by_device[outcome["suite"], outcome["machine_class"], outcome["device"]].append(outcome)
+    maps: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for (suite, _, _), outcomes in by_device.items():
+        maps[suite].append(_heat_map(outcomes, gathered))
+    return maps
+
+
+def shade_of(ratio: float, low: float | None = None, high: float | None = None) -> str:
+    """The colour of a ratio; `even` where its interval holds 1, since nothing is known then."""
+    if not math.isfinite(ratio):
+        return "plain"
+    if low is not None and high is not None and low <= 1 <= high:
+        return "even"
+    level = sum(max(ratio, 1 / ratio) >= bound for bound in BOUNDS) if ratio > 0 else len(BOUNDS)
+    return "even" if not level else f"{'slower' if ratio > 1 else 'faster'}-{level}"
+
+
+def _heat_map(outcomes: Sequence[Outcome], gathered: Gathered) -> dict[str, Any]:
+    """The cases of one suite on one device; the longer of models and variants goes down."""
+    baselines = _baselines(outcomes)
+    same = set(baselines.values())
+    baseline = (next(iter(same)), "") if len(same) == 1 else None
+    by_variant: dict[tuple[str, str], dict[str, Outcome]] = defaultdict(dict)
+    # The baseline comes first, and other engines last.
+    for outcome in sorted(outcomes, key=lambda outcome: bool(outcome["peer"])):
+        by_variant[outcome["variant"], outcome["peer"]][outcome["model"]] = outcome
+    variants = sorted(by_variant, key=lambda variant: variant != baseline)
+    models = list(dict.fromkeys(outcome["model"] for outcome in outcomes))
+    # Columns are variants, rows models; and turned round where there are more variants.
+    columns = [
+        [
+            _cell(own[model], baselines, gathered) if model in (own := by_variant[variant]) else Cell()
+            for model in models
+        ]
+        for variant in variants
+    ]
+    titles = list(models)
+    heads = [f"{name} (baseline)" if (name, peer) == baseline else name for name, peer in variants]
+    is_turned = len(variants) > len(models)
+    rows = columns if is_turned else [list(row) for row in zip(*columns, strict=True)]
+    if is_turned:
+        heads, titles = titles, heads
+    newest = max(outcomes, key=lambda outcome: (outcome["started"], not outcome["peer"]))
+    return {
+        "device": newest["device"],
+        "machine": newest["machine_class"],
+        "started": newest["started"],
+        "toolchain": newest["toolchain"],
+        "corner": "Variant" if is_turned else "Model",
+        "heads": heads,
+        "rows": list(zip(titles, rows, strict=True)),
+        "failed": sum(outcome["status"] in BAD for outcome in outcomes),
+    }
+
+
+def _baselines(outcomes: Sequence[Outcome]) -> Mapping[str, str]:
+    """The baseline variant of each model: the one that has a time and no ratio, where others of its run have one."""
+    timed = [outcome for outcome in outcomes if outcome["latency_ns"] is not None]
+    rated = {(outcome["model"], outcome["run"]) for outcome in timed if outcome["ratio"] is not None}
+    unrated: dict[str, list[str]] = defaultdict(list)
+    for outcome in timed:
+        if outcome["ratio"] is None and not outcome["peer"] and (outcome["model"], outcome["run"]) in rated:
+            unrated[outcome["model"]].append(outcome["variant"])
+    return {model: variants[0] for model, variants in unrated.items() if len(variants) == 1}
+
+
+def _cell(outcome: Outcome, baselines: Mapping[str, str], gathered: Gathered) -> Cell:
+    status, latency, ratio = outcome["status"], outcome["latency_ns"], outcome["ratio"]
+
+    def says(what: str) -> str:
+        title = f"{cut(outcome['model'], 80)}, {cut(outcome['variant'], 80)}"
+        return f"{title}: {what} ({day(outcome['started'])} UTC, {cut(outcome['toolchain'], 60)})"
+
+    why = f": {cut(outcome['message'], 300)}" if outcome["message"] else ""
+    if status in BAD:
+        where = f"failed at {outcome['stage']}" if outcome["stage"] else status
+        name = gathered.name_numbers[outcome["suite"], outcome["case"]]
+        return Cell(text=f"✗ {status}", shade="failed", words=says(f"{where}{why}"), run=outcome["run"], name=name)
+    if latency is None:
+        return Cell(text=status, words=says(f"{status}{why}"))
+    time = figure(latency, "ns")
+    if ratio is None:
+        is_baseline = baselines.get(outcome["model"]) == outcome["variant"] and not outcome["peer"]
+        words = says(f"the baseline, {time}" if is_baseline else f"{time}, not held against a baseline")
+        return Cell(text=time, words=words, series=outcome["latency_series"])
+    low, high = outcome["low"], outcome["high"]
+    against = cut(baselines.get(outcome["model"], "the baseline variant"), 80)
+    words = says(f"{interval_text(ratio, low, high)} of the time of {against}, {time}")
+    return Cell(text=ratio_text(ratio), shade=shade_of(ratio, low, high), words=words, series=outcome["ratio_series"])
+
 
 LATELY_DAYS = 30  # before the newest run
 _RECENT = 10  # runs whose noise stands for the machine today

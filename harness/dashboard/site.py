@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 from harness.dashboard.comparisons import comparison_facts, comparison_files, comparison_list
 from harness.dashboard.encode import Payload, count, cut, day, figure, key_of, level, metric_title, moved, script
 from harness.dashboard.gather import Acknowledgements, gather
-from harness.dashboard.heat_map import LEGEND, OUTCOME_DAYS
 from harness.dashboard.overview import (
     LATELY_DAYS,
+    LEGEND,
+    OUTCOME_DAYS,
     is_small,
     known_changes,
     machines,
@@ -40,7 +41,7 @@ from harness.report.tune_page import beside_start
 from harness.report.tune_page import page as tuning_page
 from harness.report.units import interval_text, share, unit_rules
 from harness.scratch import scratch_folder
-from harness.store.kinds import TUNING, tunings_in
+from harness.store.folders import TUNING, tunings_in
 from harness.text import printable, terminal_line
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from harness.dashboard.comparisons import compare_command
 from harness.dashboard.encode import Payload, key_of, metric_title, sparkline, table
 from harness.dashboard.gather import Acknowledgements, Gathered
-from harness.dashboard.heat_map import BAD
+from harness.dashboard.overview import BAD
 from harness.history.changes import Change
 from harness.metrics import LATENCY, LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE, is_exact
 

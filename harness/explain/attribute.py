@@ -22,8 +22,8 @@ from harness.compare.samplers import MeasurementPolicy, Module, latency_task
 from harness.errors import CaseError
 from harness.explain.isolated_timing import AloneTurns
 from harness.explain.parts import Counterparts, in_order, match_parts
-from harness.explain.phrases import enumerated
 from harness.explain.profile import Profile, ProfiledTurns, Unprofiled, can_profile
+from harness.explain.summary_sentence import enumerated
 from harness.ir.differences import Executable
 from harness.records.comparison import Verdict
 from harness.records.explanation import Elsewhere, Method, Part

@@ -17,7 +17,7 @@ from pathlib import Path
 from harness.compare.samplers import Module
 from harness.explain.decisions import split
 from harness.explain.isolated_timing import dump
-from harness.explain.phrases import Labels, enumerated, on
+from harness.explain.summary_sentence import Labels, enumerated, on
 from harness.process import Limits
 from harness.text import plural
 

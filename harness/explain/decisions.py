@@ -1,7 +1,7 @@
 """A dispatch's IR -> what the compiler decided for it -> what differs on two sides, in sentences.
 
 Decisions are what is fused, layouts and types, pipeline and tile sizes. They are read from the lines that
-`harness.ir.canonical` makes, where attributes stand in place and an operation begins a line.
+`harness.ir.differences` makes, where attributes stand in place and an operation begins a line.
 """
 
 import re
@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.explain.phrases import Labels, enumerated, on
+from harness.explain.summary_sentence import Labels, enumerated, on
 from harness.ir.differences import Executable, pipelines_differ
 from harness.text import plural
 

@@ -19,15 +19,16 @@ from harness.explain.decisions import (
     operation_changes,
     tensor_changes,
 )
-from harness.explain.phrases import Labels, bytes_text, on
-from harness.ir.canonical import Line, same_code
+from harness.explain.summary_sentence import Labels, bytes_text, on
 from harness.ir.differences import (
     EXECUTABLE_PHASES,
     Executable,
+    Line,
     changed_lines,
     first_difference,
     match_executables,
     pipelines_differ,
+    same_code,
 )
 from harness.records.explanation import Part
 from harness.records.run import Build

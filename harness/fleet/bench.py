@@ -26,11 +26,10 @@ from harness.errors import CaseError, NoHost, PlaceGone, UsageError
 from harness.fleet import dispatch, tasks
 from harness.fleet.connection import Fleet
 from harness.fleet.dispatch import Dispatcher, HostState, Job, Order, limit_s
-from harness.fleet.offer import Offer
-from harness.fleet.placing import Need, devices_of_fleet, need_of, place, unfit, why_nowhere
+from harness.fleet.placing import Need, Offer, devices_of_fleet, need_of, place, unfit, why_nowhere
 from harness.fleet.run import FleetRun
 from harness.fleet.tasks import RowTask
-from harness.machine.identity import machine_class, processor_identity
+from harness.machine.environment import machine_class, processor_identity
 from harness.measure import Calibration
 from harness.models.materialize import ModelArtifact
 from harness.peers.peer import AppliedPeer
@@ -38,8 +37,8 @@ from harness.process import Limits
 from harness.progress import Progress
 from harness.records.case import Case
 from harness.records.run import Failure, HostRecord, Round
-from harness.stages.context import Context
 from harness.stages.count import ir_stage, work_stage
+from harness.stages.prepare import Context
 from harness.stages.run import Executor
 from harness.store.run_directory import load_run
 from harness.store.work_directory import ComparisonDirectory

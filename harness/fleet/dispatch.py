@@ -22,9 +22,8 @@ from distributed.scheduler import KilledWorker
 from harness.errors import PlaceGone, RunError
 from harness.fleet import tasks
 from harness.fleet.connection import Fleet
-from harness.fleet.offer import Offer
 from harness.fleet.packing import Damaged, Item, Packed, lacking, read_chunk, reading, small_ones, write_chunk
-from harness.fleet.placing import Host, Need, choose_after_loss, record_of, unfit
+from harness.fleet.placing import Host, Need, Offer, choose_after_loss, record_of, unfit
 from harness.fleet.tasks import Answer
 from harness.fleet.worker import COMPILE, MEASURE
 from harness.progress import Progress

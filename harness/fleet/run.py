@@ -26,9 +26,9 @@ from harness.process import Limits
 from harness.records.case import Case
 from harness.records.run import Build, Check, Failure, Lost, Peak, Placed, Reference, Round
 from harness.stages.build import fail_unmade, keep_build, requests_of
-from harness.stages.context import Context, failed_at
 from harness.stages.measure import Losses, distinct_cases, keep_check, keep_measured, wanted_generation
 from harness.stages.options import RunOptions
+from harness.stages.prepare import Context, failed_at
 from harness.store.run_directory import load_run
 from harness.text import plural
 from harness.toolchain.host_cpu import is_of_host, without_host

@@ -18,7 +18,7 @@ from distributed.scheduler import Scheduler
 
 from harness.errors import UsageError
 from harness.fleet.access import Access, bracketed
-from harness.fleet.offer import HOSTS_TOPIC, OFFER_KEY, own_versions
+from harness.fleet.placing import HOSTS_TOPIC, OFFER_KEY, own_versions
 
 # The operation of the scheduler that is the harness's; and of which topics clients tell what waits.
 FACTS, WAITS_TOPIC = "harness_facts", "harness-waits-"

@@ -18,14 +18,13 @@ from harness.fleet.packing import Item, Packed, build_items, item_of, pack, read
 from harness.fleet.worker import host, limits_here
 from harness.ir.roofline import measure_peak, peak_threads
 from harness.measure import Calibration, last_core
-from harness.measure.alone import only_one_measures
+from harness.measure.session import only_one_measures
 from harness.models.materialize import ModelArtifact
 from harness.models.model import Model
 from harness.peers.peer import AppliedPeer
 from harness.process import Limits, give_way, hold_still
 from harness.records.case import Case
 from harness.records.run import Build, Check, Failure, Round
-from harness.stages.context import GivenUp
 from harness.stages.measure import (
     Losses,
     Wanted,
@@ -37,6 +36,7 @@ from harness.stages.measure import (
     runnable_module,
     runnable_peer,
 )
+from harness.stages.prepare import GivenUp
 from harness.suite.devices import why_gone
 from harness.text import one_line
 from harness.toolchain import Toolchain, find_toolchain

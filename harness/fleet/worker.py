@@ -28,7 +28,7 @@ from distributed.worker import Worker
 from harness import process
 from harness.errors import UsageError
 from harness.fleet.access import Access, ask, bracketed
-from harness.fleet.offer import OFFER_KEY, Offer, own_versions, require_same_versions, to_text
+from harness.fleet.placing import OFFER_KEY, Offer, own_versions, require_same_versions, to_text
 from harness.fleet.scheduler import FACTS, FORGET_MESSAGES, stopped_by_signal, until
 from harness.process import Limits
 from harness.scratch import own_temporary_folder

@@ -13,8 +13,18 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.history.causes import Cause, commits_text, explain, toolchain_text
-from harness.history.evidence import Programs, Related, Relations, gather_evidence, programs_needed, sides_of
+from harness.history.causes import (
+    Cause,
+    Programs,
+    Related,
+    Relations,
+    commits_text,
+    explain,
+    gather_evidence,
+    programs_needed,
+    sides_of,
+    toolchain_text,
+)
 from harness.history.levels import SeriesChange
 from harness.history.series import (
     History,

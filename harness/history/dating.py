@@ -15,13 +15,13 @@ from packaging.version import InvalidVersion, Version
 from harness.errors import HarnessError, Interrupted
 from harness.history.events import ChangeEvent
 from harness.history.series import Runs
-from harness.machine.identity import machine_id
+from harness.machine.environment import machine_id
 from harness.metrics import LATENCY, RATIO_TITLES, metric_named
 from harness.progress import Progress
 from harness.report.bisect_page import answer
 from harness.stages.bisecting import session_of
 from harness.stages.options import BisectOptions
-from harness.store.kinds import BISECT
+from harness.store.folders import BISECT
 from harness.store.work_directory import earlier_bisect, has_answer
 from harness.toolchain.host_cpu import environment_here
 

@@ -13,8 +13,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from harness.errors import CaseError, UsageError
-from harness.ir.dump import check_phases
-from harness.ir.tools import ask
+from harness.ir.dump import ask, check_phases
 from harness.metrics import ENCODINGS
 from harness.process import Limits
 from harness.records.case import Case

@@ -21,8 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from harness.cache import read_memo, write_atomically, write_memo
 from harness.errors import CaseError
-from harness.ir.dump import dump_phases
-from harness.ir.tools import ask
+from harness.ir.dump import ask, dump_phases
 from harness.machine.processor import last_core, thread_variables, usable_cores
 from harness.process import Limits
 from harness.records.case import Case

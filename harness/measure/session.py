@@ -1,24 +1,33 @@
-"""What can be timed, and a session with the worker that times it."""
+"""What can be timed, a session with the worker that times it, and the lock by which one harness measures at a time."""
 
 from __future__ import annotations
 
 import contextlib
+import getpass
 import json
 import os
 import queue
+import shlex
 import subprocess
+import sys
 import tempfile
 import threading
 import time
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Protocol
 
+from filelock import FileLock, Timeout
+
+from harness.cache import read_memo, write_memo
 from harness.errors import CaseError
 from harness.measure.worker import ON_CALLING_THREAD
 from harness.process import Finished, Limits, forget, spawn, stop
+from harness.scratch import shared_temporary_folder
+from harness.text import shown
 from harness.toolchain import Toolchain
 from harness.toolchain.tools import status_text, tail
 
@@ -236,3 +245,45 @@ class WorkerSession:
         during = f" while it was at work on {case}" if case else " while it opened the device"
         printed = tail(self._stderr.read().decode(errors="replace"))
         return WorkerDied(f"the worker {how}{during}", printed, case)
+
+
+@contextlib.contextmanager
+def only_one_measures(note: Callable[[str], None], *, wait: bool = True) -> Iterator[None]:
+    """Wait until no other harness of this user measures here; the lock goes with the process that holds it."""
+    path = shared_temporary_folder() / f"iree-harness-{_user()}-measures.lock"
+    lock, holder = FileLock(path), path.with_suffix(".json")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        if not wait:
+            note(f"{_who(holder)}; this one measures beside it, so figures of both are disturbed")
+            yield
+            return
+        note(f"{_who(holder)}; waiting for it (--no-wait measures beside it, which disturbs both)")
+        lock.acquire()
+    try:
+        now = datetime.now().astimezone().isoformat(timespec="seconds")
+        write_memo(holder, {"pid": os.getpid(), "command": shlex.join(["harness", *sys.argv[1:]]), "since": now})
+        yield
+    finally:
+        holder.unlink(missing_ok=True)
+        lock.release()
+
+
+def _who(holder: Path) -> str:
+    """`Another harness is measuring on this machine since 08:31:02: pid 4711, harness run suites/esrgan.toml`."""
+    sentence = "Another harness is measuring on this machine"
+    known: Any = read_memo(holder)
+    try:
+        since = datetime.fromisoformat(known["since"]).strftime("%H:%M:%S")
+        return f"{sentence} since {since}: pid {int(known['pid'])}, {shown(str(known['command']))}"
+    except (KeyError, TypeError, ValueError):  # it has only just begun, or is of an older harness
+        return sentence
+
+
+def _user() -> str:
+    """The user's name, or number where it has none, as in a container that is run under any number."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())

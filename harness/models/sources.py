@@ -22,7 +22,7 @@ import harness
 from harness.cache import read_memo, write_atomically, write_memo
 from harness.errors import CaseError, SuiteError
 from harness.files import file_sha256
-from harness.ir.tools import ask
+from harness.ir.dump import ask
 from harness.models.builder import Builder, BuiltModel, check_params, find_builder
 from harness.models.model import Input, Model
 from harness.models.onnx_file import LEAST_OPSET, read_onnx, with_static_inputs

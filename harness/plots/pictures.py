@@ -20,7 +20,7 @@ from harness.report.comparison import headline
 from harness.report.page import Picture
 from harness.report.run_report import Report, verdict
 from harness.report.units import tidy
-from harness.store.kinds import COMPARISON, EXPLANATION, RUN, TUNING
+from harness.store.folders import COMPARISON, EXPLANATION, RUN, TUNING
 
 Kind = Literal["forest", "variants", "memory", "roofline", "releases", "timeline", "waterfall", "race"]
 # What a picture is called where a page lists it, and what it is about for those who do not see it.

@@ -36,7 +36,7 @@ class Form:
 
 
 def form_of(source: Report | Comparison | Explanation | Bisection | Tuning) -> Form:
-    """How a result is shown: an entry for each of `KINDS` in harness.store.kinds, that of a run for its report."""
+    """How a result is shown: an entry for each of `KINDS` in harness.store.folders, that of a run for its report."""
     from harness.records.bisection import Bisection
     from harness.records.comparison import Comparison
     from harness.records.explanation import Explanation

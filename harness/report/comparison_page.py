@@ -15,7 +15,7 @@ from typing import NamedTuple
 from harness.compare.pairs import WHERE_ALL_IS
 from harness.compare.rows import geometric_mean
 from harness.compare.sides import selfcheck_of
-from harness.machine.identity import describe_machine
+from harness.machine.environment import describe_machine
 from harness.metrics import COMPILE_TIME, LATENCY, TIMED, metric_named
 from harness.records.comparison import Comparison, Row, Verdict
 from harness.report.comparison import (
@@ -47,8 +47,7 @@ from harness.report.comparison import (
     warning,
 )
 from harness.report.explanation_page import folded_explanations
-from harness.report.forest import forest_of
-from harness.report.forest_text import forest_text
+from harness.report.forest import forest_of, forest_text
 from harness.report.page import (
     Bullets,
     Code,

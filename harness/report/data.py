@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 from harness.records.comparison import VERDICTS, Comparison, Row
 from harness.report.page import Cell, Column, Kind, Part, Table, Tone
 from harness.report.units import NOTHING, Unit, unit_of
-from harness.store.kinds import kind_of_value
+from harness.store.folders import kind_of_value
 from harness.text import one_line
 
 # Raised when a name changes its meaning or goes away; new names may appear without.

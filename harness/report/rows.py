@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from harness.compare.judge import Timings
 from harness.compare.pairs import side_of
 from harness.compare.sides import selfcheck_of
-from harness.machine.identity import Environment, machine_class, machine_id
+from harness.machine.environment import Environment, machine_class, machine_id
 from harness.metrics import (
     COMPILE_TIME,
     EXACT,

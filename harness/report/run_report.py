@@ -11,7 +11,7 @@ from harness.compare.judge import Timings, judge_recorded
 from harness.compare.pairs import pair_peers, side_of
 from harness.compare.sides import describe_toolchains
 from harness.errors import ExitCode
-from harness.machine.identity import machine_name, processor
+from harness.machine.environment import machine_name, processor
 from harness.metrics import LATENCY
 from harness.records.case import Case
 from harness.records.comparison import Comparison, Verdict

@@ -28,7 +28,7 @@ from harness.compare.pairs import Pair, side_of
 from harness.compare.samplers import MeasurementPolicy
 from harness.compare.sides import noise_of
 from harness.errors import CaseError, Interrupted, NothingSelected, RunError, SuiteError, ToolchainError, UsageError
-from harness.machine.identity import describe_machine
+from harness.machine.environment import describe_machine
 from harness.metrics import FLOORS, LATENCY, METRICS, REFERENCE_FACTS, TIMED, Metric, metric_named
 from harness.progress import Progress
 from harness.records.bisection import Bisection, Nearer, Position, Trial

@@ -27,8 +27,7 @@ from harness.stages.derived_suites import config_of, derived_suite
 from harness.stages.options import BisectOptions
 from harness.stages.prepare import require_name
 from harness.stages.session import begun_now, options_going_on
-from harness.store.folders import find_folder
-from harness.store.kinds import BISECT
+from harness.store.folders import BISECT, find_folder
 from harness.store.work_directory import SUITES_FOLDER, Begun, BisectDirectory, KeptSentence
 from harness.suite.cases import case_meant
 from harness.suite.load import Suite, load_suite

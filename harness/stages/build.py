@@ -10,19 +10,18 @@ from pathlib import Path
 
 from harness.cache import cache_root, sweep_writing
 from harness.compile import BuildCache, CompileRequest, Underway, compile_cases
-from harness.compile.program import rewrite_model
+from harness.compile.iree_compile import rewrite_model
 from harness.compile.request import MODEL_FILE
 from harness.errors import UsageError
-from harness.machine.identity import processor_identity
+from harness.machine.environment import processor_identity
 from harness.models.materialize import ModelArtifact, input_files, materialize
 from harness.models.model import Model
 from harness.process import Limits
 from harness.records.case import Case
 from harness.records.run import Build, Failure, PluginEffect
-from harness.stages.context import Context
 from harness.stages.models import writing_the_cache
 from harness.stages.options import compile_limits
-from harness.stages.prepare import Prepared, prepare, require_name
+from harness.stages.prepare import Context, Prepared, prepare, require_name
 from harness.store.files import writing
 from harness.suite.cases import Selection
 from harness.suite.load import load_suite

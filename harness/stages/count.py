@@ -17,12 +17,12 @@ from harness.errors import CaseError
 from harness.ir.counts import OpCounts, count_files, read_storage, select_counts
 from harness.ir.dump import LacksPhase
 from harness.ir.roofline import count_work, measure_peak, peak_threads
-from harness.machine.identity import processor_identity
+from harness.machine.environment import processor_identity
 from harness.metrics import ENCODINGS
 from harness.models.materialize import ModelArtifact
 from harness.records.run import Build, Failure, IrCounts, Peak, Storage, Work
-from harness.stages.context import Context
 from harness.stages.ir import Compiled
+from harness.stages.prepare import Context
 from harness.verify import AnyRunnable
 
 _COUNTS = TypeAdapter(dict[str, OpCounts])

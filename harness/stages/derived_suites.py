@@ -17,7 +17,7 @@ import tomli_w
 
 from harness.bisect.variants import CompileConfig, Use, uses_of
 from harness.errors import UsageError
-from harness.ir.tools import ask
+from harness.ir.dump import ask
 from harness.plugins import PLUGINS
 from harness.plugins.options import switches_of
 from harness.stages.models import tensor_of

@@ -20,7 +20,7 @@ from harness.explain.code import Code, final_code
 from harness.explain.ir_diff import Program, schedule_differences, with_differences
 from harness.explain.summary_sentence import explanation_sentence, labels_of
 from harness.ir.differences import EXECUTABLE_PHASES, ProgramParts, read_parts, target_changes
-from harness.measure.alone import only_one_measures
+from harness.measure.session import only_one_measures
 from harness.metrics import LATENCY
 from harness.process import Limits
 from harness.progress import Progress

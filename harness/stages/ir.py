@@ -21,9 +21,8 @@ from harness.compile import BuildCache
 from harness.errors import CaseError, RunError, ToolchainError, UsageError
 from harness.ir.counts import Inspected, count_files
 from harness.ir.differences import EXECUTABLE_PHASES, PROGRAM_PHASES, ComparedCase, IrComparison, compare_ir, read_parts
-from harness.ir.dump import LacksPhase, check_phases, dump_phases, entry_phase, print_ir
-from harness.ir.tools import UnreadPhase
-from harness.machine.identity import processor_identity
+from harness.ir.dump import LacksPhase, UnreadPhase, check_phases, dump_phases, entry_phase, print_ir
+from harness.machine.environment import processor_identity
 from harness.metrics import PHASES
 from harness.models.materialize import ModelArtifact
 from harness.process import Limits

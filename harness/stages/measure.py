@@ -19,9 +19,8 @@ from harness.peers.worker import LoadablePeer
 from harness.process import Limits
 from harness.records.case import Case
 from harness.records.run import Build, Check, Failure, Lost, Reference, Round
-from harness.stages.context import Context, GivenUp, unchecked
 from harness.stages.models import peer_model
-from harness.stages.prepare import Prepared
+from harness.stages.prepare import Context, GivenUp, Prepared, unchecked
 from harness.toolchain import Toolchain
 from harness.toolchain.tools import flag_name
 from harness.verify import AnyRunnable, References, Runnable, RunnablePeer, check_cases

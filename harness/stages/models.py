@@ -11,7 +11,7 @@ from typing import Any
 import harness
 from harness.cache import cache_root, read_memo, write_memo
 from harness.errors import CaseError, RunError, SuiteError
-from harness.ir.tools import ask
+from harness.ir.dump import ask
 from harness.models.builder import check_params, find_builder
 from harness.models.inputs import Argument
 from harness.models.materialize import ModelArtifact, materialize
@@ -22,8 +22,7 @@ from harness.process import Limits
 from harness.progress import Progress
 from harness.records.case import Case
 from harness.records.run import Failure
-from harness.stages.context import FailureNotes
-from harness.stages.prepare import Prepared
+from harness.stages.prepare import FailureNotes, Prepared
 from harness.text import did_you_mean, plural
 from harness.toolchain import Toolchain
 from harness.verify.outputs import load_array

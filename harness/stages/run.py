@@ -26,7 +26,7 @@ from harness.compile import BuildCache
 from harness.compile.request import CompileRequest, cache_key
 from harness.errors import HarnessError, Interrupted, RunError
 from harness.machine.environment import harness_commit
-from harness.measure.alone import only_one_measures
+from harness.measure.session import only_one_measures
 from harness.models.materialize import ModelArtifact, record
 from harness.progress import Progress, duration
 from harness.records.run import SCHEMA_VERSION, Build, Check, Failure, Header, ModelRecord, ToolchainRecord
@@ -34,12 +34,11 @@ from harness.report import render
 from harness.report.rows import rows_of
 from harness.stages.build import compile_stage, requests_of
 from harness.stages.checking import contradictions
-from harness.stages.context import Context, Done, FailureNotes, GivenUp, done_in
 from harness.stages.count import ir_stage, peak_stage, work_stage
 from harness.stages.measure import call_again_stage, lay_out_stage, measure_stage, reference_stage, verify_stage
 from harness.stages.models import materialize_models, skip_unfit_peers
 from harness.stages.options import RunOptions
-from harness.stages.prepare import DevicePlace, Prepared, prepare
+from harness.stages.prepare import Context, DevicePlace, Done, FailureNotes, GivenUp, Prepared, done_in, prepare
 from harness.store.folders import folder_names
 from harness.store.run_directory import RunDirectory, load_run, new_run_id, require_writable
 from harness.store.work_directory import ComparisonDirectory

@@ -26,7 +26,7 @@ from harness.compare.options import CompareOptions
 from harness.compare.samplers import MeasurementPolicy
 from harness.compare.sides import Named, noise_of
 from harness.errors import ExitCode, Interrupted, PlaceGone, RunError, UsageError
-from harness.machine.identity import machine_id
+from harness.machine.environment import machine_id
 from harness.options import Results
 from harness.process import Limits, forget, spawn, stop
 from harness.progress import Progress, Silent
@@ -34,8 +34,7 @@ from harness.stages.options import ExplainOptions, OneCase, RunOptions, TuneOpti
 from harness.stages.run import LOCAL, Executor, run_suite
 from harness.stats.rule import Rule
 from harness.store.files import FINISHED_FILE, adapter
-from harness.store.folders import find_folder
-from harness.store.kinds import Kind
+from harness.store.folders import Kind, find_folder
 from harness.store.run_directory import HEADER_FILE
 from harness.store.work_directory import Begun, SidesDirectory
 from harness.text import one_line

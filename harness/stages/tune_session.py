@@ -23,18 +23,17 @@ from harness.compare.pairs import Side, side_of
 from harness.compare.samplers import Module, find_module, group_of, measured
 from harness.compare.sides import noise_of
 from harness.measure import Calibration, Group, LoadableModule, Settings
-from harness.measure.alone import only_one_measures
 from harness.measure.generation import load_order
+from harness.measure.session import only_one_measures
 from harness.metrics import LATENCY
 from harness.process import Limits
 from harness.progress import Progress, Silent, duration
 from harness.records.bisection import Trial
 from harness.records.case import Case
 from harness.records.tuning import TimedCandidate
-from harness.stages.context import is_timeout
 from harness.stages.derived_suites import derived_suite
 from harness.stages.options import TuneOptions, compile_limits
-from harness.stages.prepare import unknown_to
+from harness.stages.prepare import is_timeout, unknown_to
 from harness.stages.run import run_suite
 from harness.stages.session import policy_of, unmeasured
 from harness.stats import tabulate_rounds
@@ -48,9 +47,8 @@ from harness.text import plural
 from harness.toolchain import Toolchain
 from harness.toolchain.host_cpu import environment_here
 from harness.toolchain.tools import flag_name, merge_flags
-from harness.tune.changes import Change
+from harness.tune.changes import PRICE, Change
 from harness.tune.race import Race, RaceRule, RaceStanding
-from harness.tune.sampler import PRICE
 
 _T = TypeVar("_T")
 

@@ -19,7 +19,7 @@ from harness.bisect.variants import CompileConfig, Use, uses_of
 from harness.errors import CaseError, Interrupted
 from harness.explain.profile import ProfiledTurns
 from harness.files import file_sha256
-from harness.machine.identity import describe_machine
+from harness.machine.environment import describe_machine
 from harness.metrics import LATENCY
 from harness.progress import Progress
 from harness.records.bisection import Trial

@@ -12,8 +12,7 @@ from dataclasses import replace
 
 from harness.records.tuning import Standing, Tried, same_bytes
 from harness.stages.tune_session import START, Form, Raced, TuneSession, Untimed, digest
-from harness.tune.changes import Change, changes_for, combine, groups
-from harness.tune.sampler import Sampler
+from harness.tune.changes import Change, Sampler, changes_for, combine, groups
 
 # Shares of the budget by whose end a step has to be over; the rest is for dispatches and confirmations.
 _COMPILED_ALONE, _RACED_ALONE, _COMBINED = 0.25, 0.31, 0.4

@@ -14,9 +14,8 @@ from typing import Literal
 
 import numpy as np
 
-from harness.stats.intervals import Location
+from harness.stats.intervals import Location, locate, smallest_p
 from harness.stats.pairing import FloatArray
-from harness.stats.signed_rank import locate, smallest_p
 
 Standing = Literal["higher", "lower", "equal", "open"]
 

@@ -30,8 +30,17 @@ from harness.store.files import (
     read_manifest,
     read_value,
 )
-from harness.store.folders import MARKS_FOLDER, PUBLISHED_FOLDER, Contents, is_id, is_table, kind_of, look_into
-from harness.store.kinds import EXPLANATION, RUN
+from harness.store.folders import (
+    EXPLANATION,
+    MARKS_FOLDER,
+    PUBLISHED_FOLDER,
+    RUN,
+    Contents,
+    is_id,
+    is_table,
+    kind_of,
+    look_into,
+)
 from harness.store.marks import put_marks, read_marks
 from harness.store.place import Place, is_url, open_place, without_password
 from harness.store.run_directory import HEADER_FILE, RECORDS, RunDirectory, load_run, new_run_id, require_writable

@@ -29,8 +29,11 @@ from harness.store.files import (
 )
 from harness.store.folders import (
     BESIDE,
+    COMPARISON,
+    EXPLANATION,
     FOLDER_LIMIT_BYTES,
     MARKS_FOLDER,
+    RUN,
     is_known,
     is_mark_file,
     is_name,
@@ -38,7 +41,6 @@ from harness.store.folders import (
     kind_of,
     look_into,
 )
-from harness.store.kinds import COMPARISON, EXPLANATION, RUN
 from harness.text import one_line, shown
 
 _CREDENTIALS = re.compile(r"//[^/@]*@")

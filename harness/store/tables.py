@@ -21,7 +21,7 @@ from harness.progress import Progress
 from harness.records.run import Account, Round
 from harness.store.evidence import AHEAD
 from harness.store.files import FINISHED_FILE, TABLES_FOLDER
-from harness.store.kinds import COMPARISON, EXPLANATION
+from harness.store.folders import COMPARISON, EXPLANATION
 from harness.store.marks import Marks, RunChoice, choose_runs, read_marks, tags_of
 from harness.store.place import open_place
 from harness.store.run_directory import HEADER_FILE, load_rounds, load_run

@@ -34,7 +34,7 @@ from harness.store.files import (
     read_value,
     writing,
 )
-from harness.store.kinds import BISECT, COMPARISON, EXPLANATION, TUNING, Kind
+from harness.store.folders import BISECT, COMPARISON, EXPLANATION, TUNING, Kind
 from harness.store.run_directory import HEADER_FILE, REPORT_FILE, Journal, make_folder, new_run_id
 from harness.store.schema import write_tables
 

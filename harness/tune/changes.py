@@ -1,12 +1,14 @@
-"""The changes of a variant that a search tries: flag sets, plugins with their switches, and several together."""
+"""The changes of a variant that a search tries, and which of them it tries together."""
 
 import json
 import math
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import combinations
+
+import numpy as np
 
 from harness.bisect.variants import CompileConfig, Use, parts_between, uses_of
 from harness.errors import SuiteError, UsageError
@@ -14,6 +16,7 @@ from harness.files import shipped
 from harness.plugins import PLUGINS, Applied, Plugin, apply_plugin
 from harness.plugins.chain import arrange, place_of
 from harness.plugins.options import check_options, options_of, switches_of
+from harness.stats.pairing import FloatArray
 from harness.suite.cases import covers
 from harness.suite.flags import find_trap, normalised
 from harness.suite.load import Device, FlagSet, Suite, load_flag_sets
@@ -244,3 +247,135 @@ def _place_of(use: Use) -> tuple[float, int]:
 def _order_of(name: str) -> int:
     order = (*_FIRST, "", *_LAST)
     return order.index(name) if name in order else len(_FIRST)
+
+
+Set = frozenset[str]
+
+# Deviation of a told log ratio, and of the effect of a change about which nothing is known.
+_NOISE = 0.012
+_EFFECT = 0.2
+# Deviation of an interaction: this, and a share of the smaller of the two effects.
+_INTERACTION = 0.015
+_OVERLAP = 0.5
+# What a change has to gain to be worth having.
+PRICE = 0.01
+# Expected improvement below which nothing is asked for.
+_WORTH = 0.0002
+# Chance that two changes fail together, where neither this nor the opposite was seen.
+_BROKEN = 0.02
+# How many of the best known sets the next one may lie close to.
+_CENTRES = 3
+
+
+class Sampler:
+    """Asks for sets of changes, most promising first, and never for the same one twice.
+
+    What it asks for depends on nothing but the calls before, so a search that was killed can be played back.
+    """
+
+    def __init__(self, groups: Sequence[Sequence[str]]) -> None:
+        self._groups = [tuple(group) for group in groups]
+        self._names = [name for group in self._groups for name in group]
+        self._index = {name: index for index, name in enumerate(self._names)}
+        pairs = [
+            (self._index[name], self._index[other])
+            for first, second in combinations(self._groups, 2)
+            for name in first
+            for other in second
+        ]
+        self._pairs = np.array(pairs, dtype=int).reshape(-1, 2)
+        self._told: dict[Set, list[float]] = {frozenset(): [0.0]}
+        self._failed: set[Set] = set()
+        self._asked: set[Set] = set()
+
+    def tell(self, changes: Iterable[str], log_ratio: float | None) -> None:
+        """Take in what a set came to, whether or not it was asked for."""
+        chosen = frozenset(changes)
+        if log_ratio is None:
+            self._failed.add(chosen)
+        else:
+            self._told.setdefault(chosen, []).append(log_ratio)
+
+    def ask(self) -> Set | None:
+        """The set to try next, of two changes or more; None: no other is expected to be worth its time."""
+        mean, spread = self._fit()
+        seen = sorted(self._told, key=lambda told: (float(np.dot(self._row(told), mean)), len(told), sorted(told)))
+        best = float(np.dot(self._row(seen[0]), mean))
+        centres = [*seen[:_CENTRES], self._climb(seen[0], mean)]
+        one_step = {step for centre in centres for step in (centre, *self._steps(centre))}
+        candidates = one_step.union(*map(self._steps, one_step))
+        candidates -= self._told.keys() | self._asked
+        possible = (each for each in candidates if len(each) > 1 and not any(failed <= each for failed in self._failed))
+        fresh = sorted(possible, key=lambda chosen: (len(chosen), sorted(chosen)))
+        if not fresh:
+            return None
+        rows = np.array([self._row(each) for each in fresh])
+        expected = rows @ mean
+        deviation = np.sqrt(np.maximum(((rows @ spread) * rows).sum(axis=1), 1e-12))
+        fails = self._chances_to_fail()
+        works = [
+            math.prod(1 - fails.get(frozenset(two), _BROKEN) for two in combinations(sorted(each), 2)) for each in fresh
+        ]
+        worth = _improvement(best - expected, deviation) * np.array(works)
+        chosen = fresh[int(np.argmax(worth))]
+        if worth.max() < _WORTH:
+            return None
+        self._asked.add(chosen)
+        return chosen
+
+    def _chances_to_fail(self) -> dict[Set, float]:
+        """Of each two changes together: none where they worked in a set, else little, or more where a set failed."""
+        worked = {frozenset(two) for told in self._told for two in combinations(told, 2)}
+        chances = dict.fromkeys(worked, 0.0)
+        for failed in self._failed:
+            suspects = {frozenset(two) for two in combinations(failed, 2)} - worked
+            for two in suspects:
+                chances[two] = max(chances.get(two, _BROKEN), 1 / len(suspects))
+        return chances
+
+    def _steps(self, chosen: Set) -> list[Set]:
+        found = []
+        for group in self._groups:
+            without = chosen.difference(group)
+            found += [step for step in (without, *(without | {name} for name in group)) if step != chosen]
+        return found
+
+    def _climb(self, chosen: Set, mean: FloatArray) -> Set:
+        """What the model thinks best, from a set on in single steps."""
+        value = float(np.dot(self._row(chosen), mean))
+        while True:
+            steps = [step for step in self._steps(chosen) if not any(failed <= step for failed in self._failed)]
+            values = [float(np.dot(self._row(step), mean)) for step in steps]
+            if not values or min(values) >= value - 1e-9:
+                return chosen
+            value = min(values)
+            chosen = steps[values.index(value)]
+
+    def _row(self, chosen: Set) -> FloatArray:
+        alone = np.zeros(len(self._names))
+        alone[[self._index[name] for name in chosen]] = 1
+        return np.concatenate([alone, alone[self._pairs[:, 0]] * alone[self._pairs[:, 1]]])
+
+    def _fit(self) -> tuple[FloatArray, FloatArray]:
+        """Mean, with the price of each change, and covariance of the effects and interactions."""
+        rows = np.array([self._row(told) for told, values in self._told.items() for _ in values])
+        values = np.array([value for several in self._told.values() for value in several])
+        size = len(self._names)
+        effects = np.array([np.mean(self._told.get(frozenset({name}), [0.0])) for name in self._names])
+        smaller = np.abs(effects[self._pairs]).min(axis=1)
+        prior = np.concatenate([np.full(size, _EFFECT), _INTERACTION + _OVERLAP * smaller]) ** 2
+        gain = (rows * prior).T @ np.linalg.inv((rows * prior) @ rows.T + _NOISE**2 * np.eye(len(rows)))
+        covariance: FloatArray = np.diag(prior) - gain @ (rows * prior)
+        mean: FloatArray = gain @ values
+        mean[:size] += PRICE
+        return mean, covariance
+
+
+def _improvement(gain: FloatArray, deviation: FloatArray) -> FloatArray:
+    """Expected improvement where the improvement is normal."""
+    from scipy.special import ndtr  # scipy.stats takes a second to import
+
+    score = gain / deviation
+    density = np.exp(-(score**2) / 2) / math.sqrt(2 * math.pi)
+    improvement: FloatArray = gain * ndtr(score) + deviation * density
+    return improvement

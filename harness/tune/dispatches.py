@@ -24,7 +24,7 @@ from harness.explain.isolated_timing import as_text, constants_of, dump, own_fla
 from harness.files import file_sha256
 from harness.ir.child import SEPARATOR
 from harness.ir.differences import Executable
-from harness.ir.tools import ask
+from harness.ir.dump import ask
 from harness.process import Limits
 from harness.toolchain.tools import error_lines, merge_flags, run_tool
 from harness.tune.tiles import Root, root_of

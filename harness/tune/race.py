@@ -37,9 +37,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.stats.intervals import ratio_of
+from harness.stats.intervals import locate, ratio_of
 from harness.stats.pairing import FloatArray
-from harness.stats.signed_rank import locate
 
 # Third quartile of the standard normal times sqrt(2): the median distance of two samples of deviation 1.
 _NORMAL_DISTANCE = 0.6745 * math.sqrt(2)

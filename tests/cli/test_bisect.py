@@ -17,7 +17,7 @@ from harness.report.data import document_of
 from harness.stages.bisect_session import Judged, Word
 from harness.stages.options import TuneOptions
 from harness.stages.tuning import NoStart
-from harness.store.kinds import BISECT, TUNING
+from harness.store.folders import BISECT, TUNING
 from tests.builders import FLAGS, SUITE, make_bisection
 from tests.report.tunings import make_tuning
 

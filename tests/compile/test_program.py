@@ -7,7 +7,7 @@ import pytest
 from iree.compiler import ir
 
 from harness.compile import CompileRequest
-from harness.compile.program import PRINTED_FILE, Program, rewrite_model
+from harness.compile.iree_compile import PRINTED_FILE, Program, rewrite_model
 from harness.errors import CaseError
 from harness.plugins import (
     Applied,

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from harness.dashboard.comparisons import compare_command, comparison_facts
 from harness.dashboard.encode import column, key_of, moved, script, sparkline
 from harness.dashboard.gather import Acknowledgements
-from harness.dashboard.heat_map import heat_maps
-from harness.dashboard.overview import lately, suites
+from harness.dashboard.overview import heat_maps, lately, suites
 from harness.dashboard.site import load_tunings
 from harness.dashboard.tables import chained_means, mean_panels
 from harness.history.changes import Change
@@ -25,7 +24,7 @@ from harness.records.comparison import Explained
 from harness.report.data import document_of
 from harness.report.explanation_page import short_form
 from harness.store.files import adapter
-from harness.store.kinds import TUNING
+from harness.store.folders import TUNING
 from tests.builders import Notes
 from tests.dashboard.made import (
     EVIL,

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.compare.samplers import Module
-from harness.ir.canonical import canonical_lines
-from harness.ir.differences import EXECUTABLE_PHASES, Executable
+from harness.ir.differences import EXECUTABLE_PHASES, Executable, canonical_lines
 from harness.toolchain import Toolchain
 from tests.builders import a_loadable
 from tests.compare.runs import a_build, a_case

@@ -10,7 +10,7 @@ from distributed.worker import Worker
 
 from harness.fleet import packing, tasks, worker
 from harness.fleet.access import access_to
-from harness.fleet.offer import OfferedToolchain
+from harness.fleet.placing import OfferedToolchain
 from harness.fleet.worker import HostPlugin, serve_worker
 from harness.measure import session
 from harness.process import Limits

@@ -14,8 +14,8 @@ from harness.files import file_sha256
 from harness.fleet import tasks
 from harness.fleet.access import Access
 from harness.fleet.connection import Fleet, Offers
-from harness.fleet.offer import Offer, OfferedToolchain, OfferedVulkan, own_versions, to_text
 from harness.fleet.packing import Packed
+from harness.fleet.placing import Offer, OfferedToolchain, OfferedVulkan, own_versions, to_text
 from harness.fleet.tasks import Answer
 from harness.records.run import Build, Check, Reference, Round, Sizes, Turn
 from harness.store.files import adapter

@@ -28,7 +28,7 @@ from harness.fleet.access import (
     read_member,
     soon_over,
 )
-from harness.fleet.offer import own_versions
+from harness.fleet.placing import own_versions
 from harness.fleet.scheduler import FACTS
 from harness.fleet.worker import wait_for_place
 

@@ -26,7 +26,7 @@ from harness.errors import PlaceGone, RunError, UsageError
 from harness.fleet.access import Access, access_to, ask, make_fleet, make_member
 from harness.fleet.bench import FleetBench
 from harness.fleet.connection import Fleet, connect, fleet_now
-from harness.fleet.offer import Offer
+from harness.fleet.placing import Offer
 from harness.fleet.scheduler import FACTS
 from harness.fleet.worker import COMPILE, MEASURE
 from harness.process import Limits
@@ -34,7 +34,7 @@ from harness.stages import run as stages_run
 from harness.stages.comparing import ComparisonSession, compare_sides
 from harness.stages.options import RunOptions
 from harness.stages.run import run_suite
-from harness.store.kinds import COMPARISON
+from harness.store.folders import COMPARISON
 from harness.store.run_directory import load_run
 from tests.builders import Notes, make_artifact
 from tests.fakes.fake_toolchain import make_fake_toolchain

@@ -11,9 +11,20 @@ from hypothesis import strategies as st
 
 from harness.errors import UsageError
 from harness.fleet.connection import fleet_now, offer_text, offers_in, status_page
-from harness.fleet.offer import OfferedToolchain, own_versions, require_same_versions
-from harness.fleet.placing import Host, Need, choose_after_loss, devices_of_fleet, place, record_of, unfit, why_nowhere
-from harness.machine.identity import machine_class
+from harness.fleet.placing import (
+    Host,
+    Need,
+    OfferedToolchain,
+    choose_after_loss,
+    devices_of_fleet,
+    own_versions,
+    place,
+    record_of,
+    require_same_versions,
+    unfit,
+    why_nowhere,
+)
+from harness.machine.environment import machine_class
 from harness.report.data import to_json
 from harness.report.terminal import to_terminal
 from tests.builders import a_device, a_suite

@@ -18,9 +18,8 @@ from harness.fleet.tasks import Answer
 from harness.process import Limits
 from harness.records.run import Failure, Lost, Run
 from harness.stages import run as stages_run
-from harness.stages.context import Context, FailureNotes, GivenUp, done_in
 from harness.stages.options import RunOptions
-from harness.stages.prepare import Prepared
+from harness.stages.prepare import Context, FailureNotes, GivenUp, Prepared, done_in
 from harness.stages.run import run_suite
 from harness.store.run_directory import RunDirectory, load_run
 from harness.suite.load import LoadedSuite

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from harness.cli import run_command_line
-from harness.github.commands import comparison_with_own_commands, report_with_own_commands
+from harness.github.posting import comparison_with_own_commands, report_with_own_commands
 from harness.records.comparison import Comparison
 from harness.report.run_report import build_report
-from harness.store.kinds import COMPARISON
+from harness.store.folders import COMPARISON
 from harness.store.run_directory import load_run
 from tests.report.builders import make_comparison, make_row, make_timed
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness.history.causes import explain
-from harness.history.evidence import ChangeEvidence, Side
+from harness.history.causes import ChangeEvidence, Side, explain
 from harness.history.levels import Movement
 from harness.history.series import Program
 

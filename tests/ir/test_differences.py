@@ -5,15 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from harness.ir.canonical import canonical_lines, same_code
 from harness.ir.differences import (
     EXECUTABLE_PHASES,
     Executable,
     ProgramParts,
+    canonical_lines,
     changed_lines,
     first_difference,
     match_executables,
     read_parts,
+    same_code,
     target_changes,
 )
 from harness.toolchain import Toolchain

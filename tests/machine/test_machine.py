@@ -17,10 +17,11 @@ import psutil
 import pytest
 
 import harness
-from harness.machine.environment import capture_environment, harness_commit
-from harness.machine.identity import (
+from harness.machine.environment import (
     NAME_VARIABLE,
+    capture_environment,
     describe_machine,
+    harness_commit,
     instruction_set,
     machine_class,
     machine_id,

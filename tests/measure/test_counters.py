@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from harness.measure import counters
-from harness.measure.alone import only_one_measures
 from harness.measure.counters import Counters, Event, explain_refusal, open_event, unavailable_reason
+from harness.measure.session import only_one_measures
 
 TASK_CLOCK = Event("task_clock_ns", 1, 1)
 PAGE_FAULTS = Event("page_faults", 1, 2)
@@ -142,7 +142,7 @@ def test_a_refusal_is_explained(code: int, paranoid: int | None, expected: str) 
 _HOLDER = """
 import sys
 sys.argv = ["harness", "run", "a b.toml"]
-from harness.measure.alone import only_one_measures
+from harness.measure.session import only_one_measures
 with only_one_measures(print):
     print("held", flush=True)
     sys.stdin.read()

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.compile.program import CHILD
+from harness.compile.iree_compile import CHILD
 from harness.errors import SuiteError
 from harness.plugins import (
     Applied,

@@ -12,7 +12,7 @@ from harness.errors import ExitCode, RunError
 from harness.records.comparison import VERDICTS, Comparison, Row, Verdict
 from harness.report import render
 from harness.report.comparison import Busy, busy_line, comparison_exit_code, headline, medians_sentence, next_steps
-from harness.store.kinds import COMPARISON
+from harness.store.folders import COMPARISON
 from tests.report.builders import (
     make_comparison,
     make_full_comparison,

@@ -10,7 +10,7 @@ from harness.records.comparison import Explained
 from harness.report import render
 from harness.report.explanation_page import short_form, time_lines
 from harness.report.github import render_comment
-from harness.store.kinds import COMPARISON, EXPLANATION
+from harness.store.folders import COMPARISON, EXPLANATION
 from tests.report.builders import make_comparison, make_timed
 from tests.report.explanations import LINES, PIPELINE, make_explanation, make_part
 from tests.report.rendered import require_ours

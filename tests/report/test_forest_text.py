@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from harness.report.forest import forest_of
-from harness.report.forest_text import forest_text
+from harness.report.forest import forest_of, forest_text
 from tests.report.builders import make_comparison, make_nasty_comparison, make_row, make_timed
 
 FOREST = """

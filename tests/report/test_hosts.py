@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from harness.errors import ExitCode
-from harness.machine.identity import machine_class
+from harness.machine.environment import machine_class
 from harness.records.run import HostRecord, Peak, Placed, Run
 from harness.report import render
 from harness.report.rows import rows_of

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 from syrupy.assertion import SnapshotAssertion
 
-from harness.ir.canonical import canonical_lines
 from harness.ir.counts import Inspected, OpCounts
-from harness.ir.differences import ComparedCase, Executable, ProgramParts, compare_ir
+from harness.ir.differences import ComparedCase, Executable, ProgramParts, canonical_lines, compare_ir
 from harness.records.run import Sizes
 from harness.report.ir_page import TELLING_OPS, comparison_json, comparison_page, counts_page
 from harness.report.terminal import to_terminal

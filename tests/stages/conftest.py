@@ -12,10 +12,9 @@ from harness.process import Limits
 from harness.progress import Silent
 from harness.records.case import Case
 from harness.records.run import Build, Run
-from harness.stages.context import Context, Done, FailureNotes, GivenUp
 from harness.stages.ir import Compiled
 from harness.stages.options import RunOptions
-from harness.stages.prepare import Prepared
+from harness.stages.prepare import Context, Done, FailureNotes, GivenUp, Prepared
 from harness.store.run_directory import RunDirectory, load_run
 from harness.suite.load import LoadedSuite, Suite
 from harness.toolchain import Toolchain

@@ -20,7 +20,7 @@ from harness.records.case import Case
 from harness.records.run import Build, Failure
 from harness.stages import build as room
 from harness.stages.build import compile_stage, export_program, requests_of
-from harness.stages.context import Done, FailureNotes
+from harness.stages.prepare import Done, FailureNotes
 from harness.verify.cases import trim_outputs
 from tests.builders import PRODUCT, Notes, a_model, a_plugin, a_suite, example_file, make_case, register
 from tests.stages.conftest import UnderWay

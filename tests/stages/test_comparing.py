@@ -18,7 +18,7 @@ from harness.stages.comparing import MOST_ROWS, ComparisonSession, compare_sides
 from harness.stages.explaining import AskedPair
 from harness.stages.options import RunOptions
 from harness.stages.run import Executor
-from harness.store.kinds import EXPLANATION
+from harness.store.folders import EXPLANATION
 from tests.builders import Notes
 from tests.compare.runs import a_case, a_side
 from tests.report.builders import make_comparison, make_timed

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from harness.process import PAST_TIME
 from harness.records.run import Failure
-from harness.stages.context import FailureNotes, GivenUp, is_timeout
+from harness.stages.prepare import FailureNotes, GivenUp, is_timeout
 from tests.builders import Notes, make_case
 
 STOCK, FAST, TILED = (make_case(variant) for variant in ("stock", "fast", "tiled"))

@@ -16,9 +16,9 @@ from harness.records.case import Case
 from harness.records.run import Build, EncodedTensor, Failure, IrCounts, Peak, Storage, Work
 from harness.report.run_rows import counting_remarks
 from harness.stages import count as room
-from harness.stages.context import Done
 from harness.stages.count import ir_stage, peak_stage, work_stage
 from harness.stages.ir import Compiled
+from harness.stages.prepare import Done
 from harness.toolchain import Toolchain
 from harness.verify import AnyRunnable, Runnable
 from tests.builders import a_suite, make_case

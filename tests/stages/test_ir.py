@@ -10,7 +10,7 @@ import pytest
 from harness.errors import CaseError, ExitCode, HarnessError, RunError, ToolchainError, UsageError
 from harness.ir.counts import Inspected
 from harness.ir.differences import ProgramParts, read_parts
-from harness.ir.tools import UnreadPhase
+from harness.ir.dump import UnreadPhase
 from harness.progress import Silent
 from harness.records.run import Build, Failure, ToolchainRecord
 from harness.stages import ir

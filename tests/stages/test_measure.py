@@ -12,8 +12,8 @@ from harness.process import PAST_TIME
 from harness.records.case import Case
 from harness.records.run import Failure, Lost, Round, Turn
 from harness.stages import measure as room
-from harness.stages.context import Context, FailureNotes, GivenUp
 from harness.stages.measure import measure_stage
+from harness.stages.prepare import Context, FailureNotes, GivenUp
 from tests.builders import Notes, make_case
 from tests.stages.conftest import UnderWay
 

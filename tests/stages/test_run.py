@@ -8,7 +8,7 @@ from harness.compile import BuildCache
 from harness.records.case import Case
 from harness.records.run import Build, Failure, ModelRecord
 from harness.stages.build import requests_of
-from harness.stages.context import Done, unchecked
+from harness.stages.prepare import Done, unchecked
 from harness.stages.run import step_seconds, to_do
 from harness.store.run_directory import RunDirectory
 from tests.builders import a_suite, a_variant, make_case, make_header

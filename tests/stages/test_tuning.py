@@ -18,7 +18,7 @@ from harness.stages.options import TuneOptions
 from harness.stages.tune_session import TuneSession, TuneTarget, Untimed
 from harness.stages.tuning import NoStart, tune
 from harness.store.files import adapter
-from harness.store.kinds import TUNING
+from harness.store.folders import TUNING
 from harness.store.work_directory import RECORD_FILE, SPEC_FILE, VARIANT_FILE, Begun, TuneDirectory
 from harness.suite.load import load_suite
 from harness.tune import tiles

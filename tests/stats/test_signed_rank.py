@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.stats.intervals import RankLocation, locate, lower_tail
 from harness.stats.pairing import FloatArray
-from harness.stats.signed_rank import RankLocation, locate, lower_tail
 
 
 def at(*samples: float, confidence: float = 0.95) -> RankLocation:

@@ -15,8 +15,7 @@ from harness.records.explanation import Explanation
 from harness.report import render
 from harness.report.data import document_of
 from harness.report.rows import rows_of
-from harness.store.folders import find_folder
-from harness.store.kinds import BISECT, EXPLANATION, TUNING, load_result, tunings_in
+from harness.store.folders import BISECT, EXPLANATION, TUNING, find_folder, load_result, tunings_in
 from harness.store.merging import check_folder, merge
 from harness.store.tables import NOTHING_YET, open_tables
 from harness.store.work_directory import (

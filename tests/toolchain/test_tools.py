@@ -8,7 +8,7 @@ import pytest
 
 from harness import process
 from harness.errors import ToolchainError
-from harness.machine.identity import processor_identity
+from harness.machine.environment import processor_identity
 from harness.process import Limits
 from harness.toolchain import Toolchain, compiler_flags, runtime_flags
 from harness.toolchain.devices import (

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.tune.sampler import Sampler
+from harness.tune.changes import Sampler
 
 GROUPS = (("O2", "O3"), ("tiling",), ("layout",), ("padding",))
 ALONE = {"O2": -0.02, "O3": -0.10, "tiling": -0.20, "layout": 0.30, "padding": 0.0}

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from harness.stats.change_points import ChangePoint, find_changes
-from harness.stats.change_points.model import evidence, path
-from harness.stats.change_points.noise import least_gain, pull_in_spikes
+from harness.stats.change_points.model import evidence, least_gain, path, pull_in_spikes
 from harness.stats.pairing import FloatArray
 
 Random = np.random.Generator
