@@ -75,7 +75,7 @@ def test_rows_are_the_same_from_tables_and_from_records(tmp_path: Path, monkeypa
     a_comparison(tmp_path / "without")
     with open_history(str(tmp_path / "without")):
         pass
-    for function in ("tables.load_run", "kinds.read_document"):
+    for function in ("tables.load_run", "folders.read_document"):
         monkeypatch.setattr(f"harness.store.{function}", fails)
     assert everything(tmp_path / "with") == from_memory
     with open_history(str(tmp_path / "without")) as tables:

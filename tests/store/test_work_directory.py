@@ -123,7 +123,7 @@ def test_an_explanation_is_found_verified_merged_and_listed_and_has_no_rows(
     assert run_command_line(["results", "list", str(here)]) == 0
     listed = capsys.readouterr().out
     assert folder.name in listed and explanation.case in listed
-    assert listed.endswith("0 runs, 1 explanation.\n")
+    assert listed.endswith("\n1 explanation.\n")
     (copy / "report.md").write_text("another\n")
     assert check_folder(copy, name=folder.name).state == "changed"
     (copy / EXPLANATION.file).write_text("{}")
