@@ -95,8 +95,10 @@ class Plan:
         """Equal modules were compiled to equal code, and their time is nobody's news."""
         builds = [side.evidence.builds[case.name] for side, case in zip((self.base, self.head), pair.both, strict=True)]
         less, more = sorted(build.compile_ns or 0 for build in builds)
-        asked = self.options.metric == COMPILE_TIME.name or self.is_gated(pair, COMPILE_TIME.name)
-        return builds[0].module_sha256 != builds[1].module_sha256 and (asked or 0 < _PLAIN_COMPILE * less <= more)
+        is_asked = self.options.metric == COMPILE_TIME.name or self.is_gated(pair, COMPILE_TIME.name)
+        takes_s = self.rules[COMPILE_TIME.name].first_look * (less + more) / 1e9
+        is_plain = 0 < _PLAIN_COMPILE * less <= more and takes_s <= self.options.compile_budget_s
+        return builds[0].module_sha256 != builds[1].module_sha256 and (is_asked or is_plain)
 
     def is_gated(self, pair: Pair, metric: str) -> bool:
         """Whether a gate of the suite is about a figure of a pair."""

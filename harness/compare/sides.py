@@ -103,11 +103,11 @@ def resolve(
     if suite is None and not runs:
         raise UsageError("sides without a run are compared on a suite; give one, as in --suite suites/x.toml")
     suite = suite or Path(next(iter(runs.values())).header.suite)
-    for commit in commits:
-        if not has_file(commit, suite_below(suite, commit)):
+    for which, side in zip(("base", "head"), sides, strict=True):
+        if isinstance(side, Commit) and not has_file(side, suite_below(suite, side)):
             raise UsageError(
-                f"{suite} is not there in {commit.name} ({commit.short}); `harness run {suite}` measures it alone "
-                "where it is there"
+                f"{suite} is not there in the {which} {side.short}; `harness run {suite}` measures it alone where it "
+                "is there"
             )
     # All that takes long comes after all that may be wrong.
     toolchains = {side: get_toolchains([side], root=environments_root(), on_install=on_install)[0] for side in releases}

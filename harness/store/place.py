@@ -6,7 +6,6 @@ only names that the harness gives are let through.
 
 import contextlib
 import hashlib
-import os
 import re
 import shutil
 import sys
@@ -117,8 +116,8 @@ class Place:
                 self.refused[entry.name] = "is a symbolic link, which is not followed"
             elif not is_name(entry.name):
                 self.refused[entry.name] = f"{shown(entry.name)!r} is no name of a run"
-            elif not os.access(entry, os.R_OK | os.X_OK) or kind_of({file.name for file in entry.iterdir()}):
-                found.append(entry.name)  # of what cannot be listed, reading it says why
+            elif _is_candidate(entry):
+                found.append(entry.name)
         return found
 
     def fetch(self, names: Iterable[str] | None = None) -> None:
@@ -158,6 +157,14 @@ class Place:
 
     def publish(self, paths: Iterable[str]) -> None:
         """Let others see files that were written in `local`."""
+
+
+def _is_candidate(folder: Path) -> bool:
+    """Whether a folder may be a run or a comparison, perhaps one that was only begun."""
+    try:
+        return kind_of({file.name for file in folder.iterdir()}) is not None
+    except OSError:
+        return True  # reading it says why it cannot be
 
 
 def _too_large(size: int) -> str:

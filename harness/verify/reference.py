@@ -8,6 +8,7 @@ are, since that conversion is IREE's own. IREE's interpreter is asked where noth
 import hashlib
 import json
 import math
+import mmap
 import shutil
 import sys
 import tempfile
@@ -77,7 +78,7 @@ class References:
         outside = self._once(f"outside of {model.name}", partial(_outside, model, artifact)) if asked else ""
         if isinstance(found, str):
             if isinstance(outside, str) and isinstance(item, Runnable):
-                make = partial(_interpreted, item, found, self.compile_limits)
+                make = partial(_interpreted, item, found, self.compile_limits, self.call_limits)
                 outside = self._once(f"interpreted {_key(artifact, ())}", make)
             why = f"{found}; {outside}" if isinstance(outside, str) and outside else found
             return Judges(rights=(outside,) if isinstance(outside, Right) else (), why_none=why)
@@ -117,9 +118,11 @@ def _input_flags(case: Case) -> tuple[str, ...]:
 
 
 def has_text(mlir: Path, *words: bytes) -> bool:
-    """Whether a program's file has one of these words anywhere."""
-    text = mlir.read_bytes()
-    return any(word in text for word in words)
+    """Whether a program's file has one of these words anywhere; of a large file that is quick."""
+    if not mlir.stat().st_size:
+        return False
+    with mlir.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
+        return any(text.find(word) >= 0 for word in words)
 
 
 def _outside(model: Model, artifact: ModelArtifact) -> Right | str:
@@ -284,10 +287,13 @@ def _evaluate(
 # --- the interpreter --------------------------------------------------------------------------------------------------
 
 
-def _interpreted(runnable: Runnable, why: str, limits: Limits) -> Right | str:
+def _interpreted(runnable: Runnable, why: str, compile_limits: Limits, call_limits: Limits) -> Right | str:
     """What IREE's interpreter makes of a model that the evaluator does not judge, or why it says nothing."""
     source, artifact = "IREE's interpreter VMVX", runnable.artifact
-    limits = replace(limits, seconds=min(limits.seconds or _INTERPRETER_S, _INTERPRETER_S))
+    compile_limits, call_limits = (
+        replace(limits, seconds=min(limits.seconds or _INTERPRETER_S, _INTERPRETER_S))
+        for limits in (compile_limits, call_limits)
+    )
     case = replace(
         runnable.case,
         name=f"{runnable.case.name} (vmvx)",
@@ -304,7 +310,7 @@ def _interpreted(runnable: Runnable, why: str, limits: Limits) -> Right | str:
         model_sha256=artifact.sha256,
         function=artifact.function,
         host_cpu="",
-        limits=limits,
+        limits=compile_limits,
     )
     builds = BuildCache(cache_root())
     build, _ = builds.compile(request)
@@ -315,7 +321,7 @@ def _interpreted(runnable: Runnable, why: str, limits: Limits) -> Right | str:
     with tempfile.TemporaryDirectory(prefix="vmvx") as scratch:
         bench = lay_out(Path(scratch) / "bench", builds.module(build), artifact)
         try:
-            outputs = replace(runnable, case=case, build=build, bench=bench).outputs(limits)
+            outputs = replace(runnable, case=case, build=build, bench=bench).outputs(call_limits)
         except CaseError as error:
             return f"{source}: {one_line(str(error))[:_LONGEST]}"
     return Right(source=f"{source}, since {why}", outputs=outputs, advice=_ADVICE)

@@ -422,8 +422,9 @@ def test_gates_are_looked_at_before_anything_is_measured(gate: Gate, sentence: s
     ("head_s", "options", "gates", "compared"),
     [
         (1.9, {}, (), []),
-        (2.0, {}, (), ["a", "b"]),
-        (0.5, {}, (), ["a", "b"]),
+        (2.0, {"row_budget": 24.0}, (), ["a", "b"]),  # eight compiles of either side
+        (2.0, {"row_budget": 23.0}, (), []),
+        (0.5, {"row_budget": 12.0}, (), ["a", "b"]),
         (2.0, {"compile_budget": 0.0}, (), []),
         (1.0, {"metric": "compile-time"}, (), ["a", "b"]),
         (1.0, {}, (a_gate("compile-time", cases="net/b@*"),), ["b"]),

@@ -146,7 +146,7 @@ def test_what_is_neither_says_what_there_could_be(repository: Path) -> None:
     )
 
 
-NOT_THERE = "new.toml is not there in HEAD~1 (FIRST); `harness run new.toml` measures it alone where it is there"
+NOT_THERE = "new.toml is not there in the head FIRST; `harness run new.toml` measures it alone where it is there"
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from harness.ir.counts import OpCounts, check_wanted, count_files, select_counts
 from harness.ir.dump import LacksPhase, dump_phases, print_ir
 from harness.metrics import PHASES
 from harness.models.channelled_convolution import Parameters, build
-from harness.plugins.builtin import HalideScheduleOptions, transform_library
+from harness.plugins.halide_schedule import HalideScheduleOptions, transform_library
 from harness.process import Limits, run
 from harness.toolchain import Toolchain
 from tests.fakes.fake_toolchain import make_fake_toolchain
