@@ -90,7 +90,7 @@ COMPARISON = Kind(
     file="comparison.json",
     command="compare",
     begun_file="unfinished.json",
-    files=("comparison.json", TURNS_FILE, REPORT_FILE, FINISHED_FILE),
+    files=("comparison.json", TURNS_FILE, "compiles.jsonl", REPORT_FILE, FINISHED_FILE),
 )
 EXPLANATION = Kind(
     name="explanation",

@@ -146,15 +146,15 @@ def test_what_is_neither_says_what_there_could_be(repository: Path) -> None:
     )
 
 
-NOT_THERE = "new.toml is not there in the head FIRST; `harness run new.toml` measures it alone where it is there"
+NOT_THERE = "new.toml is not there in the {} FIRST; `harness run new.toml` measures it alone where it is there"
 
 
 @pytest.mark.parametrize(
     ("base", "head", "suite", "sentence"),
     [
         ("main", "HEAD", "x.toml", "main and HEAD are one commit, SECOND; give two"),
-        ("HEAD~1", "main", "new.toml", NOT_THERE),
-        ("iree==3.13.0", "HEAD~1", "new.toml", NOT_THERE),
+        ("HEAD~1", "main", "new.toml", NOT_THERE.format("base")),
+        ("iree==3.13.0", "HEAD~1", "new.toml", NOT_THERE.format("head")),
     ],
 )
 def test_what_is_wrong_with_commits_is_said_before_anything_is_made(
