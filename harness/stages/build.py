@@ -12,7 +12,7 @@ from harness.cache import cache_root, sweep_writing
 from harness.compile import BuildCache, CompileRequest, Underway, compile_cases
 from harness.compile.iree_compile import rewrite_model
 from harness.compile.request import MODEL_FILE
-from harness.errors import UsageError
+from harness.errors import RunError, UsageError
 from harness.machine.environment import processor_identity
 from harness.models.materialize import ModelArtifact, input_files, materialize
 from harness.models.model import Model
@@ -28,6 +28,20 @@ from harness.suite.load import load_suite
 from harness.text import printable
 from harness.toolchain import Toolchain, find_toolchain
 from harness.verify.cases import trim_outputs
+
+
+def require_cache(path: Path, artifacts: Mapping[str, ModelArtifact | Failure], builds: Mapping[str, Build]) -> None:
+    """Refuse failures that are the cache's, which somebody deleted while the run used it."""
+    cache = BuildCache(cache_root())
+    models = [artifact for artifact in artifacts.values() if isinstance(artifact, ModelArtifact)]
+    compiled = [build for build in builds.values() if build.failure is None and build.cache_key]
+    gone = [model.name for model in models if not model.mlir.is_file()]
+    gone += [build.case for build in compiled if cache.find(build.cache_key, build.case) is None]
+    if gone:
+        raise RunError(
+            f"{cache_root()}: what was made of {gone[0]} is no longer in the cache, which this run needs to its end; "
+            f"go on with `harness run --resume {shlex.quote(str(path))}`, which makes it again"
+        )
 
 
 def compile_stage(

@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -32,7 +33,7 @@ from harness.progress import Progress, duration
 from harness.records.run import SCHEMA_VERSION, Build, Check, Failure, Header, ModelRecord, ToolchainRecord
 from harness.report import render
 from harness.report.rows import rows_of
-from harness.stages.build import compile_stage, requests_of
+from harness.stages.build import compile_stage, requests_of, require_cache
 from harness.stages.checking import contradictions
 from harness.stages.count import ir_stage, peak_stage, work_stage
 from harness.stages.measure import call_again_stage, lay_out_stage, measure_stage, reference_stage, verify_stage
@@ -120,6 +121,7 @@ class Executor(DevicePlace):
         context.progress.note(sentence)
         context.progress.expect(planned_s)
         builds = compile_stage(context, artifacts, requests)
+        context.directory.before_failure = partial(require_cache, context.directory.path, artifacts, builds)
         ir_stage(context, artifacts, builds)
         if options.measure:
             work_stage(context, artifacts)
@@ -185,6 +187,7 @@ def run_suite(
     try:
         with directory, tempfile.TemporaryDirectory(prefix="harness-run-") as scratch:
             on_begin(directory)
+            directory.before_failure = partial(require_cache, directory.path, artifacts, {})
             if prepared.cases:
                 executor.run(context, artifacts, Path(scratch))
             directory.finish(lambda run: render(run, "markdown", full=True), rows_of)

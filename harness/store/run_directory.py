@@ -228,6 +228,8 @@ class RunDirectory(Journal):
     def __init__(self, path: Path, header: Header) -> None:
         super().__init__(path)
         self.header = header
+        # Called before a failure is recorded; raises where it is not the case's own.
+        self.before_failure: Callable[[], None] = lambda: None
         go_on = f"harness run --resume {shlex.quote(str(path))}"
         self.remedy = f"make room or mend its permissions, then go on with `{go_on}`"
 
@@ -266,6 +268,8 @@ class RunDirectory(Journal):
 
     def append(self, record: Record) -> None:
         """Write one record as one line; on failure the file is as it was before."""
+        if getattr(record, "failure", None) is not None:
+            self.before_failure()
         self.append_to(_FILES[type(record)], record)
 
     def log(self, case: str, text: str, kind: LogKind = "stderr") -> Path:

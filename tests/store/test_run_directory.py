@@ -232,3 +232,16 @@ def test_a_disk_without_room_keeps_no_half_header_and_ends_no_run(tmp_path: Path
     with RunDirectory.create(results, make_header()) as directory, room_for(10), pytest.raises(RunError, match=go_on):
         directory.finish(lambda _: "a long report")
     assert sorted(path.name for path in directory.path.iterdir()) == ["run.json"]
+
+
+def test_a_failure_that_is_not_the_cases_own_is_not_recorded(tmp_path: Path) -> None:
+    def refuse() -> None:
+        raise RunError("the cache is gone")
+
+    with RunDirectory.create(tmp_path, make_header()) as directory:
+        directory.before_failure = refuse
+        directory.append(make_round(0))
+        with pytest.raises(RunError, match="the cache is gone"):
+            directory.append(BUILD)
+    run = load_run(directory.path)
+    assert (len(run.rounds), run.builds) == (1, ())
