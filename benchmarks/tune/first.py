@@ -22,7 +22,7 @@ from harness.records.run import Run
 from harness.records.tuning import Tuning
 from harness.report.markdown import blocks, escape, table
 from harness.report.units import interval_text, share
-from harness.stats import Estimate
+from harness.stats.intervals import Estimate
 from harness.store.folders import TUNING
 
 _MODEL, _FOLDER = "softmax-matmul", "first-answers"

@@ -14,7 +14,7 @@ from harness.records.case import Case
 from harness.records.comparison import Row
 from harness.records.run import Run
 from harness.records.tuning import Tuning
-from harness.stats import Estimate, estimate_ratio
+from harness.stats.intervals import Estimate, estimate_ratio
 from harness.store.evidence import find_failure
 
 

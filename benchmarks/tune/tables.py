@@ -12,7 +12,7 @@ from harness.records.tuning import Tuning
 from harness.report.markdown import blocks, details, escape, table
 from harness.report.tune_page import beside_start
 from harness.report.units import interval_text
-from harness.stats import Estimate
+from harness.stats.intervals import Estimate
 from harness.text import plural
 
 NONE = "-"

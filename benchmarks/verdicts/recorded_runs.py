@@ -15,8 +15,7 @@ from benchmarks.documents import replace_between
 from benchmarks.verdicts.words import percent
 from harness.compare.judge import judge
 from harness.report.markdown import table
-from harness.stats import Estimate
-from harness.stats.intervals import paired_mean
+from harness.stats.intervals import Estimate, paired_mean
 from harness.stats.pairing import FloatArray
 from harness.stats.rule import Rule, Standing
 

@@ -25,8 +25,7 @@ from harness.compare.samplers import GENERATION_S, LONG_ROUND_S, LatencySampler,
 from harness.measure import Group, Loadable, Settings, last_core
 from harness.measure.session import only_one_measures
 from harness.records.run import Account, Round, Turn
-from harness.stats import tabulate_rounds
-from harness.stats.pairing import FloatArray, taken_share
+from harness.stats.pairing import FloatArray, tabulate_rounds, taken_share
 from harness.toolchain import Toolchain
 
 CHUNK = 8

@@ -21,9 +21,8 @@ from harness.metrics import FLOORS, LATENCY
 from harness.records.case import Case
 from harness.records.comparison import Row, Verdict
 from harness.records.run import Header
-from harness.stats import Estimate, GroupTimes, estimate_ratio, tabulate_rounds
-from harness.stats.intervals import unpaired_difference
-from harness.stats.pairing import FloatArray
+from harness.stats.intervals import Estimate, estimate_ratio, unpaired_difference
+from harness.stats.pairing import FloatArray, GroupTimes, tabulate_rounds
 from harness.stats.rule import Rule, Standing, adjust_p, standing
 
 VERDICT_OF: Mapping[Standing, Verdict] = {

@@ -28,8 +28,8 @@ from harness.metrics import (
 from harness.records.case import Case, Gate
 from harness.records.comparison import VERDICTS, GeometricMean, Kind, Row, Verdict
 from harness.records.run import Round
-from harness.stats import counter_per_call
 from harness.stats.intervals import Estimate, ratio_of
+from harness.stats.pairing import counter_per_call
 from harness.text import matching
 
 # One and many of what a metric counts; sizes count bytes.

@@ -21,8 +21,7 @@ from harness.models.inputs import Argument
 from harness.process import Limits
 from harness.records.case import Case
 from harness.records.run import Build, Lost, ModelRecord, Round
-from harness.stats import tabulate_rounds
-from harness.stats.pairing import FloatArray
+from harness.stats.pairing import FloatArray, tabulate_rounds
 from harness.stats.rule import Rule
 from harness.toolchain import Toolchain
 

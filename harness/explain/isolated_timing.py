@@ -33,7 +33,7 @@ from harness.ir.differences import Executable
 from harness.measure import LoadableModule, Settings
 from harness.measure.generation import load_order
 from harness.process import Limits
-from harness.stats import GroupTimes, tabulate_rounds
+from harness.stats.pairing import GroupTimes, tabulate_rounds
 from harness.toolchain import Toolchain
 from harness.toolchain.tools import error_lines, excerpt, flag_name, merge_flags, run_tool
 

@@ -21,7 +21,7 @@ from harness.report.forest import Tone
 from harness.report.run_report import Report, outcome_text, run_line, verdict
 from harness.report.run_rows import Row, Section
 from harness.report.units import unit_of
-from harness.stats import Latency
+from harness.stats.intervals import Latency
 
 _USUAL_PANELS = 12
 _MOST_BARS = 24  # of one panel; the slowest of more are counted

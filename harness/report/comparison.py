@@ -17,7 +17,7 @@ from harness.records.comparison import Comparison, Row, SelfcheckFacts, SideFact
 from harness.report.data import row_record, to_csv
 from harness.report.page import Step, Tone
 from harness.report.units import Unit, share, unit_of
-from harness.stats import CONFIDENCE
+from harness.stats.intervals import CONFIDENCE
 from harness.text import plural
 
 # A mark beside each verdict, so that colour never carries the meaning alone.

@@ -16,7 +16,7 @@ from harness.report.data import Field, tabulate, to_csv
 from harness.report.page import Bullets, Code, Column, Fold, Heading, Name, Page, Paragraph, Step, Steps, Table, Tone
 from harness.report.pages import View, first_lines, sides_table
 from harness.report.units import Unit, compared, interval_text, p_text, percent, share, unit_of
-from harness.stats import CONFIDENCE
+from harness.stats.intervals import CONFIDENCE
 from harness.text import plural
 
 # What a line of an explanation is: a part, several parts together, an operation of the device's queue, what is left of

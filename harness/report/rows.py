@@ -30,7 +30,7 @@ from harness.records.case import Case
 from harness.records.run import Header, Run
 from harness.report.run_report import Report, build_report
 from harness.report.run_rows import Row
-from harness.stats import estimate_ratio
+from harness.stats.intervals import estimate_ratio
 from harness.store.evidence import clock_fault, utc_text
 from harness.store.schema import BETWEEN_HOSTS, Role
 

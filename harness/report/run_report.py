@@ -21,7 +21,7 @@ from harness.report.comparison import BUSY, BUSY_THREADS, MARKS, RUN_WORDS, Busy
 from harness.report.page import Step
 from harness.report.run_rows import Row, Section, section_of, was_compared
 from harness.report.units import interval_text, percent, ratio_text, share
-from harness.stats import CONFIDENCE
+from harness.stats.intervals import CONFIDENCE
 from harness.stats.rule import Rule
 from harness.text import plural
 from harness.verify.cases import UNCHECKED

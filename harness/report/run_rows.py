@@ -18,7 +18,8 @@ from harness.records.case import Case
 from harness.records.run import Build, Check, Failure, IrCounts, Peak, Reference, Work
 from harness.report.comparison import RUN_WORDS, Change
 from harness.report.repro import repro_lines
-from harness.stats import Estimate, GroupTimes, Latency, counter_per_call, estimate_ratio, summarise_latency
+from harness.stats.intervals import Estimate, Latency, estimate_ratio, summarise_latency
+from harness.stats.pairing import GroupTimes, counter_per_call
 from harness.store.evidence import find_failure, is_expected, why_refused
 from harness.text import plural
 

@@ -36,7 +36,7 @@ from harness.stages.options import TuneOptions, compile_limits
 from harness.stages.prepare import is_timeout, unknown_to
 from harness.stages.run import run_suite
 from harness.stages.session import policy_of, unmeasured
-from harness.stats import tabulate_rounds
+from harness.stats.pairing import tabulate_rounds
 from harness.stats.rule import Rule
 from harness.store.evidence import find_failure
 from harness.store.files import parsed

@@ -15,8 +15,7 @@ from harness.errors import UsageError
 from harness.metrics import FLOORS
 from harness.records.comparison import Row
 from harness.records.run import HostRecord, Round
-from harness.stats import Estimate
-from harness.stats.intervals import paired_mean
+from harness.stats.intervals import Estimate, paired_mean
 from harness.stats.rule import Rule, Standing
 from tests.builders import make_header
 from tests.compare.runs import a_case, a_round, a_side

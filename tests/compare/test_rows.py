@@ -30,8 +30,7 @@ from harness.metrics import EXACT, INSTRUCTIONS, LATENCY
 from harness.records.case import Gate
 from harness.records.comparison import VERDICTS, Row, Verdict
 from harness.records.run import IrCounts, Reference, Round, Run, Turn
-from harness.stats import Estimate
-from harness.stats.intervals import Location
+from harness.stats.intervals import Estimate, Location
 from tests.builders import make_header, make_row
 from tests.compare.runs import a_case, a_side, sha256
 from tests.report.builders import make_build

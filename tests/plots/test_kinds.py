@@ -26,8 +26,7 @@ from harness.records.run import Failure, Peak, Work
 from harness.report.data import document_of
 from harness.report.run_report import Report, build_report
 from harness.report.run_rows import Row, Section
-from harness.stats import Estimate, Latency
-from harness.stats.intervals import Location
+from harness.stats.intervals import Estimate, Latency, Location
 from harness.store.work_directory import ExplanationDirectory
 from tests.plots.conftest import (
     SVG,

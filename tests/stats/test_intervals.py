@@ -10,8 +10,15 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from harness.records.run import Round, Turn
-from harness.stats import Estimate, GroupTimes, estimate_ratio, summarise_latency, tabulate_rounds
-from harness.stats.intervals import paired_mean, rate_bounds, unpaired_difference
+from harness.stats.intervals import (
+    Estimate,
+    estimate_ratio,
+    paired_mean,
+    rate_bounds,
+    summarise_latency,
+    unpaired_difference,
+)
+from harness.stats.pairing import GroupTimes, tabulate_rounds
 
 SAMPLES = st.lists(st.floats(min_value=-3, max_value=3), min_size=2, max_size=8)
 Pairs = list[list[tuple[int, int]]]

@@ -12,8 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.records.run import Account, Round, Turn
-from harness.stats import counter_per_call, tabulate_rounds
-from harness.stats.pairing import Ratios, on_core_ns, own_ns, taken_share, undelayed_ns
+from harness.stats.pairing import (
+    Ratios,
+    counter_per_call,
+    on_core_ns,
+    own_ns,
+    tabulate_rounds,
+    taken_share,
+    undelayed_ns,
+)
 
 Turns = Sequence[tuple[str, int, int]]  # case, wall time and calls
 
