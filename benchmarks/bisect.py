@@ -141,7 +141,7 @@ class Played:
         placed = task if whole is None else place_by_an_end(trial, task, whole)
         if isinstance(placed, Trial):
             return as_measured(placed)
-        (outcome,) = decide([placed], lambda *_: None)
+        (outcome,) = decide([placed])
         trial = replace(trial, verdict=outcome.decision, reason=outcome.reason)
         if outcome.estimate is not None:
             estimate = outcome.estimate

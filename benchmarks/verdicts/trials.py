@@ -140,7 +140,7 @@ def play(
     """
     sample = partial(_play_back, generations, start)
     task = Task(name=f"{start}", sample=sample, rule=Rule(floor=floor), budget_s=budget_s, cap_s=cap_s)
-    (outcome,) = decide([task], _unobserved)
+    (outcome,) = decide([task])
     return outcome
 
 
@@ -242,7 +242,7 @@ def play_together(
             for place, one in enumerate(own)
         ]
         try:
-            outcomes = list(decide(tasks, _unobserved))
+            outcomes = list(decide(tasks))
         except RanOutError:
             dropped += 1
             continue
@@ -255,7 +255,3 @@ def play_together(
 def seconds_of(outcome: Outcome) -> float:
     """Wall seconds of a row, confirmation included."""
     return sum(one.seconds for one in outcome.generations)
-
-
-def _unobserved(_name: str, _generation: Generation) -> None:
-    pass

@@ -220,7 +220,7 @@ def _timed(asked: Trial, pair: Pair, metric: Metric, task: Task, progress: Progr
     def show(_name: str, _generation: Generation) -> None:
         progress.step(asked.head, advance=0)
 
-    (outcome,) = decide([task], show, on_beyond=lambda _name, _seconds, sentence: progress.note(sentence))
+    (outcome,) = decide([task], show, on_beyond=progress.note)
     progress.step(asked.head)
     return _filled(asked, measured_row(pair, metric, outcome, asked.floor))
 

@@ -169,8 +169,8 @@ class _Row:
 
 OnSample = Callable[[str, Generation], None]
 OnPass = Callable[[Sequence[str]], None]
-# Gets the name of a row that goes on beyond its budget, the seconds that it takes in all, and both in a sentence.
-OnBeyond = Callable[[str, float, str], None]
+# Gets a sentence about a row that goes on beyond its budget.
+OnBeyond = Callable[[str], None]
 # Does what there is to do for rows, by their names, and returns once all of it is done. It may do it at the same time,
 # in threads: no row asks what another one has come to.
 Together = Callable[[Mapping[str, Callable[[], None]]], None]
@@ -196,9 +196,9 @@ class StoppedEarly(KeyboardInterrupt):
 
 def decide(
     tasks: Sequence[Task],
-    on_sample: OnSample,
-    on_pass: OnPass = lambda _: None,
-    on_beyond: OnBeyond = lambda _name, _seconds, _sentence: None,
+    on_sample: OnSample = lambda _name, _generation: None,
+    on_pass: OnPass = lambda _names: None,
+    on_beyond: OnBeyond = lambda _sentence: None,
     together: Together = in_turn,
 ) -> Iterator[Outcome]:
     """Decide all rows together; outcomes come at the end, in the order of the tasks.
@@ -265,12 +265,10 @@ def _go_beyond_the_budget(row: _Row, on_beyond: OnBeyond) -> bool:
     row.least, row.least_until_s = row.needed, task.cap_s
     if row.next_look == 0:
         row.looks = plan_looks(row.needed, row.rule)
-    seconds = _seconds_needed(row)
-    sentence = (
+    on_beyond(
         f"{task.name} differs {_fold(row.ratios())}, so it goes on beyond its {task.budget_s:g} s: a verdict takes "
-        f"about {seconds:.0f} s (--row-cap {task.cap_s:g})"
+        f"about {_seconds_needed(row):.0f} s (--row-cap {task.cap_s:g})"
     )
-    on_beyond(task.name, seconds, sentence)
     return True
 
 

@@ -284,7 +284,7 @@ def _decide(
                 progress.step(name)
             undecided.intersection_update(left)
 
-    def note(_name: str, _seconds: float, sentence: str) -> None:
+    def note(sentence: str) -> None:
         with lock:
             progress.note(sentence)
 

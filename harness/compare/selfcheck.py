@@ -82,7 +82,7 @@ def check_machine(
         for _ in range(times):
             for task in tasks:
                 progress.step(task.name, advance=0)
-                found[task.name].extend(decide([task], lambda _name, _generation: None))
+                found[task.name].extend(decide([task]))
                 progress.step(task.name)
     checks = tuple(_summary(name, outcomes, rule, options) for name, outcomes in found.items())
     result = Selfcheck(

@@ -128,7 +128,7 @@ def judge_parts(
     like: Task,
     *,
     method: Method,
-    on_beyond: OnBeyond = lambda _name, _seconds, _sentence: None,
+    on_beyond: OnBeyond = lambda _sentence: None,
 ) -> Attribution:
     """Judge the latency and each part over generations that they share."""
     first = generations(0)
@@ -148,7 +148,7 @@ def judge_parts(
         for name, part in rows.items()
         if part.base and part.head and _is_timed(part, first)
     ]
-    by_name = {each.name: each for each in decide(tasks, lambda _name, _generation: None, on_beyond=on_beyond)}
+    by_name = {each.name: each for each in decide(tasks, on_beyond=on_beyond)}
     taken = generations.taken
     records = [_record(part, by_name.get(name), taken) for name, part in rows.items()]
     latency = by_name[LATENCY_ROW]

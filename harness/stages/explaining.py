@@ -170,7 +170,7 @@ def _measure(
         progress.step(f"generation {number + 1}", advance=0)
         return once(method, number, measure)
 
-    def note_once(_name: str, _seconds: float, sentence: str) -> None:
+    def note_once(sentence: str) -> None:
         """All rows share their generations, so the first that goes on beyond the budget speaks for all."""
         if not notes:
             progress.note(sentence)

@@ -57,12 +57,8 @@ def a_task(name: str, steps: Sequence[Step], *, budget_s: float = 16, rule: Rule
     return Task(name=name, sample=Script(steps), rule=rule, budget_s=budget_s)
 
 
-def ignore(name: str, generation: Generation) -> None:
-    """What is told of each sample, where the test does not care."""
-
-
 def outcome_of(steps: Sequence[Step], *, budget_s: float = 16, rule: Rule = RULE) -> Outcome:
-    (outcome,) = decide([a_task("row", steps, budget_s=budget_s, rule=rule)], ignore)
+    (outcome,) = decide([a_task("row", steps, budget_s=budget_s, rule=rule)])
     return outcome
 
 

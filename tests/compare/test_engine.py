@@ -142,11 +142,7 @@ def plain_row(
     """A row with generations of 3 s, and what is said when it goes on beyond its budget."""
     notes: list[str] = []
     task = a_task("row", generations(*log_ratios, seconds=3.0), budget_s=budget_s)
-    (outcome,) = decide(
-        [replace(task, cap_s=cap_s, noise=noise)],
-        lambda _name, _generation: None,
-        on_beyond=lambda _name, _seconds, sentence: notes.append(sentence),
-    )
+    (outcome,) = decide([replace(task, cap_s=cap_s, noise=noise)], on_beyond=notes.append)
     return outcome, notes
 
 
@@ -192,7 +188,7 @@ def test_a_plain_change_is_found_where_dearer_generations_end_the_budget_before_
     """As many as one look needs are not enough for the two that were planned, at the level of a long search."""
     steps = [*[a_generation(2.08, seconds=1.2)] * 8, *[a_generation(2.08, seconds=2.0)] * 30]
     strict = replace(a_task("row", steps, budget_s=15), rule=replace(RULE, alpha=0.01 / 6), cap_s=1800.0)
-    (outcome,) = decide([strict], lambda _name, _generation: None)
+    (outcome,) = decide([strict])
     assert (outcome.decision, len(outcome.generations), outcome.confirming) == ("regressed", 24, 12)
 
 
@@ -200,7 +196,7 @@ def test_a_plain_change_is_found_where_dearer_generations_end_the_budget_before_
 def test_a_rule_may_have_a_level_of_its_own_for_a_plain_change(log_ratio: float, size: int) -> None:
     rule = replace(RULE, alpha=0.01 / 6, plain_alpha=0.05)
     task = replace(a_task("row", [a_generation(log_ratio, seconds=1.0)] * 60, budget_s=30), rule=rule)
-    (outcome,) = decide([task], lambda _name, _generation: None)
+    (outcome,) = decide([task])
     assert (outcome.decision, len(outcome.generations)) == ("regressed", size)
 
 
@@ -209,7 +205,7 @@ def test_a_plain_change_is_found_among_however_many_rows(rows: int) -> None:
     """From twelve generations on there are two looks, which make each of them worth less."""
     tasks = [a_task(f"equal {number}", generations(*EQUAL, seconds=3.0), budget_s=15) for number in range(rows - 1)]
     plain = replace(a_task("row", generations(*FAR_SLOWER, seconds=3.0), budget_s=15), cap_s=1800.0)
-    *_, outcome = decide([*tasks, plain], lambda _name, _generation: None)
+    *_, outcome = decide([*tasks, plain])
     assert outcome.decision == "regressed"
     assert len(outcome.generations) == 2 * generations_needed(rows, RULE)
 

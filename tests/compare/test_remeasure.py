@@ -17,7 +17,7 @@ from harness.compare.remeasure import _going_on, to_measure
 from harness.errors import CaseError, NoHost, RunError
 from harness.store.work_directory import Begun, ComparisonDirectory
 from tests.compare.runs import a_build, a_case
-from tests.compare.scripted import EQUAL, NOISY, SLOWER, Step, a_task, crash, generations, ignore
+from tests.compare.scripted import EQUAL, NOISY, SLOWER, Step, a_task, crash, generations
 
 BEGUN = Begun(created="", machine="", options={}, command=())
 ROWS: dict[str, Sequence[Step]] = {
@@ -51,7 +51,7 @@ def outcomes(directory: ComparisonDirectory, stop_after: int = -1) -> list[Outco
     counted = itertools.count()
     tasks = [interrupted_after(a_task(name, steps), stop_after, counted) for name, steps in ROWS.items()]
     with directory:
-        return list(decide([_going_on(task, "latency", a_work(), directory) for task in tasks], ignore))
+        return list(decide([_going_on(task, "latency", a_work(), directory) for task in tasks]))
 
 
 def a_directory(results: Path) -> ComparisonDirectory:

@@ -174,7 +174,7 @@ def test_a_machine_that_changes_its_speed_changes_both_sides() -> None:
         for speed, hiccup in zip(speeds, (1.0, 1.2, 1.0, 0.7, 0.7, 1.3, 0.7, 1.0), strict=True)
     )
     task = Task(name="row", sample=lambda number: generations[number % 8], rule=Rule(), budget_s=8)
-    (outcome,) = decide([task], lambda _name, _generation: None)
+    (outcome,) = decide([task])
     calls = sides_ns(outcome)
     assert calls is not None
     assert calls[1] / calls[0] == pytest.approx(1.02)
