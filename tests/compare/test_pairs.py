@@ -14,6 +14,7 @@ from harness.compare.pairs import (
     DecidedRow,
     Pair,
     Side,
+    compare_pair,
     pair_peers,
     pair_runs,
     pair_within,
@@ -23,7 +24,7 @@ from harness.compare.pairs import (
 )
 from harness.errors import UsageError
 from harness.records.case import Case
-from harness.records.comparison import Comparison, Verdict
+from harness.records.comparison import Verdict
 from harness.records.run import ArgumentRecord, Check, Failure, Lost, ToolchainRecord
 from harness.store.evidence import why_refused
 from harness.verify.cases import keep_outputs
@@ -72,38 +73,42 @@ BOTH = [ITSELF, (FAST.name, FAST.name, FAST.name)]
 
 
 @pytest.mark.parametrize(
-    ("base", "head", "pairs"),
+    ("base", "head", "by_name", "pairs"),
     [
         pytest.param(
             [STOCK, FAST],
             [FAST, RENAMED],
+            False,
             [BOTH[1], ("net/default@cpu", STOCK.name, "net/default@cpu")],
             id="by what they are and not by their names",
         ),
         pytest.param(
             [STOCK, a_case("gone")],
             [STOCK, a_case("more")],
+            False,
             [ITSELF, ("net/more@cpu", None, "net/more@cpu"), ("net/gone@cpu", "net/gone@cpu", None)],
             id="one that the other side lacks is a pair too, the head's first",
         ),
-        pytest.param([STOCK, ALIAS], [ALIAS, STOCK], BOTH[::-1], id="of two with the same flags those of one name"),
-        pytest.param([STOCK], [ALIAS, STOCK], [(FAST.name, None, FAST.name), ITSELF], id="and no other"),
+        pytest.param([STOCK, ALIAS], [ALIAS, STOCK], False, BOTH[::-1], id="of two with the same flags by name"),
+        pytest.param([STOCK], [ALIAS, STOCK], False, [(FAST.name, None, FAST.name), ITSELF], id="and no other"),
+        pytest.param(
+            [STOCK, FAST],
+            [replace(STOCK, id="ab" * 8), QUICK],
+            True,
+            [ITSELF, (QUICK.name, FAST.name, QUICK.name)],
+            id="by name a redefined case meets itself, and a renamed one its like",
+        ),
+        pytest.param(
+            [STOCK, FAST],
+            [replace(STOCK, id=FAST.id), replace(FAST, id=STOCK.id)],
+            True,
+            BOTH,
+            id="names come before definitions where that is asked for",
+        ),
     ],
 )
-def test_cases_of_two_runs_meet(base: list[Case], head: list[Case], pairs: Names) -> None:
-    assert names(pair_runs(a_side(*base), a_side(*head))) == pairs
-
-
-@pytest.mark.parametrize(
-    ("head", "pairs"),
-    [
-        ([replace(STOCK, id="ab" * 8), QUICK], [ITSELF, (QUICK.name, FAST.name, QUICK.name)]),
-        ([replace(STOCK, id=FAST.id), replace(FAST, id=STOCK.id)], BOTH),
-    ],
-    ids=["a redefined case meets itself, a renamed one its like", "names come before definitions"],
-)
-def test_cases_meet_by_name_where_that_is_asked_for(head: list[Case], pairs: Names) -> None:
-    assert names(pair_runs(a_side(STOCK, FAST), a_side(*head), by_name=True)) == pairs
+def test_cases_of_two_runs_meet(base: list[Case], head: list[Case], by_name: bool, pairs: Names) -> None:
+    assert names(pair_runs(a_side(*base), a_side(*head), by_name=by_name)) == pairs
 
 
 BOTH_OLD, BOTH_NEW = (":3.12.0", ":3.12.0", ":3.12.0"), (":3.13.0", ":3.13.0", ":3.13.0")
@@ -269,7 +274,7 @@ def test_what_is_known_of_a_case_that_both_sides_have(
     assert fate(base, head) == expected
 
 
-GUARDED = a_case("stock")
+# --- Outputs ---
 
 
 @pytest.fixture(autouse=True)
@@ -281,44 +286,62 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def side(
     cache: Path,
-    values: list[float] | None,
-    *,
     code: str,
+    *,
+    values: Sequence[float] | None = (1, 2),
     program: str = "aa",
     inputs: str = "x",
     case_id: str = "x",
-    against: str = "",
-    max_relative: float | None = None,
+    **check: Any,
 ) -> Side:
     """A run of one case that gave these values; None: of a harness that kept none."""
-    case = replace(GUARDED, id=case_id)
     argument = ArgumentRecord(file=f"models/{program}/inputs-{inputs}/input0.npy", shape=(2,), dtype="f32")
     model = replace(MODEL, mlir_sha256=program * 32, arguments=(argument,), inputs=("2xf32",))
-    made = a_side(case, code={GUARDED.name: code}, model=model, label=f"results/{code}")
-    check = Check(
-        case=GUARDED.name,
-        against=against,
-        command=(),
-        relative_tolerance=0.01,
-        absolute_tolerance=0.0,
-        max_relative=max_relative,
-    )
+    made = a_side(replace(STOCK, id=case_id), code={STOCK.name: code}, model=model, label=f"results/{code}")
     if values is not None:
-        check = replace(check, outputs=keep_outputs([np.array(values, np.float32)], cache))
-    return replace(made, evidence=replace(made.evidence, checks={GUARDED.name: check}))
+        check["outputs"] = keep_outputs([np.array(values, np.float32)], cache)
+    tolerance = {"relative_tolerance": 0.01, "absolute_tolerance": 0.0}
+    kept = Check(case=STOCK.name, **{"against": "", "command": (), **tolerance, **check})
+    return replace(made, evidence=replace(made.evidence, checks={STOCK.name: kept}))
 
 
-def compared(base: Side, head: Side) -> Comparison:
-    plan = plan_comparison(base, head, CompareOptions(remeasure=False))
-    return conclude(plan, [], {}, created="")
+ANOTHER: dict[str, Any] = {"program": "bb", "case_id": "another"}
+IS_ANOTHER = "another program than the base's"
+DIFFERS = "output 0 differs in 1 of 2 values, worst at [1]: 3 where 2 is base's"
+BEYOND = "output 0 differs in 1 of 2 values, worst at [1]: {} where 2 is base's"
+BY_FILES: dict[str, Any] = {"against": "expected files", "max_relative": 0.01}
+BY_ITSELF: dict[str, Any] = {"against": STOCK.name, "max_relative": 0.01}
 
 
-@pytest.mark.parametrize("values", [[1, 2], [1.005, 2]])
-def test_outputs_that_agree_leave_the_row_to_its_times(cache: Path, values: list[float]) -> None:
-    plan = plan_comparison(
-        side(cache, [1, 2], code="base"), side(cache, values, code="head"), CompareOptions(remeasure=False)
-    )
-    assert [pair.name for pair in plan.open] == [GUARDED.name]
+@pytest.mark.parametrize(
+    ("held", "head", "verdict", "said"),
+    [
+        ({}, {"values": [1.005, 2]}, None, ""),
+        ({}, {"values": [1, 3]}, "outputs differ", f"head's {DIFFERS}"),
+        # 1 % of the value and of the root mean square, on both sides; a case of the run itself is another one there.
+        (BY_FILES, {"values": [1, 2.05]}, None, ""),
+        (BY_FILES, {"values": [1, 2.1]}, "outputs differ", f"head's {BEYOND.format('2.1')}"),
+        (BY_ITSELF, {"values": [1, 2.05]}, "outputs differ", f"head's {BEYOND.format('2.05')}"),
+        # Two releases import one file, which the case's id holds: one of them is wrong.
+        ({}, {"values": [1, 3], "program": "bb"}, "outputs differ", f"head's {DIFFERS}"),
+        ({}, ANOTHER, None, f"{IS_ANOTHER}, with the same outputs"),
+        ({}, {**ANOTHER, "values": [1, 3]}, None, f"{IS_ANOTHER}, and its {DIFFERS}"),
+        (
+            {},
+            {**ANOTHER, "values": None},
+            None,
+            f"{IS_ANOTHER}; outputs were not compared: a run is of a harness that kept none",
+        ),
+    ],
+)
+def test_outputs_that_differ_decide_the_row_of_one_program_and_are_said_of_another(
+    cache: Path, held: dict[str, Any], head: dict[str, Any], verdict: Verdict | None, said: str
+) -> None:
+    sides = side(cache, "base", **held), side(cache, "head", **held, **head)
+    (pair,) = pair_runs(*sides, by_name=True)
+    found = compare_pair(pair, *sides, cache)
+    assert found.verdict == (known(verdict, said) if verdict else None)
+    assert found.remark == ("" if verdict else said)
 
 
 @pytest.mark.parametrize(
@@ -326,52 +349,11 @@ def test_outputs_that_agree_leave_the_row_to_its_times(cache: Path, values: list
     [
         ({"values": None}, "Outputs of 1 case were not compared: a run is of a harness that kept none"),
         ({"inputs": "y"}, "Outputs of 1 case were not compared: the two sides are called with other inputs"),
+        (ANOTHER, f"The two sides define 1 case differently: its model is another program ({STOCK.name})"),
     ],
 )
-def test_a_note_says_which_outputs_were_not_compared(cache: Path, head: dict[str, Any], note: str) -> None:
-    other = side(cache, **{"values": [1, 3], "code": "head", **head})
-    assert note in compared(side(cache, [1, 2], code="base"), other).notes
-
-
-@pytest.mark.parametrize(
-    ("values", "remark"),
-    [
-        ([1, 2], "another program than the base's, with the same outputs"),
-        ([1, 3], "another program than the base's, and its output 0 differs in 1 of 2 values"),
-        (None, "another program than the base's; outputs were not compared"),
-    ],
-)
-def test_another_program_is_compared_and_says_so(cache: Path, values: list[float] | None, remark: str) -> None:
-    base = side(cache, [1, 2], code="base")
-    head = side(cache, values, code="head", program="bb", case_id="another")
-    plan = plan_comparison(base, head, CompareOptions(remeasure=False, by_name=True))
-    known = plan.outputs[GUARDED.name]
-    assert known.verdict is None
-    assert known.remark.startswith(remark)
-    note = f"The two sides define 1 case differently: its model is another program ({GUARDED.name})"
+def test_a_note_says_what_the_sides_have_not_in_common(cache: Path, head: dict[str, Any], note: str) -> None:
+    options = CompareOptions(remeasure=False, by_name=True)
+    plan = plan_comparison(side(cache, "base"), side(cache, "head", **head), options)
+    assert [pair.name for pair in plan.open] == [STOCK.name]
     assert note in conclude(plan, [], {}, created="").notes
-
-
-def test_what_two_releases_make_of_one_file_is_one_program_and_other_outputs_are_its_row(cache: Path) -> None:
-    """The case is the same by its id, which holds the file: another import of it that gives other outputs is wrong."""
-    base, head = side(cache, [1, 2], code="base"), side(cache, [1, 3], code="head", program="bb")
-    (row,) = compared(base, head).rows  # no figure of a module that gives other outputs is an improvement
-    assert row.verdict == "outputs differ"
-    assert row.reason == "head's output 0 differs in 1 of 2 values, worst at [1]: 3 where 2 is base's"
-
-
-@pytest.mark.parametrize(
-    ("against", "values", "differ"),
-    [
-        ("expected files", [1, 2.05], False),  # 1 % of the value and of the root mean square, on both sides
-        ("expected files", [1, 2.1], True),
-        (GUARDED.name, [1, 2.05], True),  # a case of the run itself is another thing in another run
-    ],
-)
-def test_what_is_right_on_both_sides_differs_by_up_to_twice_the_tolerance(
-    cache: Path, against: str, values: list[float], differ: bool
-) -> None:
-    held: dict[str, Any] = {"against": against, "max_relative": 0.01}
-    base, head = side(cache, [1, 2], code="base", **held), side(cache, values, code="head", **held)
-    known = plan_comparison(base, head, CompareOptions(remeasure=False)).outputs[GUARDED.name]
-    assert (known.difference is not None) == differ
