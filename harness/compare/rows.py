@@ -337,7 +337,7 @@ def _gated(row: Row, gates: Sequence[Gate]) -> Row:
     violated = [gate for gate in gates if _is_violated(gate, row)]
     if not violated:
         return replace(row, gate="passed")
-    words = "; ".join(f"gate {gate.name} allows {allowance(gate)}" for gate in violated)
+    words = "; ".join(f"gate {gate.name} allows {_allowance(gate)}" for gate in violated)
     return replace(row, gate="violated", reason=f"{row.reason}; {words}" if row.reason else words)
 
 
@@ -355,7 +355,7 @@ def _is_violated(gate: Gate, row: Row) -> bool:
     return change > allowed and not math.isclose(change, allowed, rel_tol=_ROUNDING)
 
 
-def allowance(gate: Gate) -> str:
+def _allowance(gate: Gate) -> str:
     """What a gate allows, in words: `+5 %`, `+5 % or +4,096 bytes`, `no increase`."""
     sign = {"increase": "+", "decrease": "-", "any": "±"}[gate.direction]
     limits = []
