@@ -69,8 +69,8 @@ UNTIMED = "--no-measure"
 
 @pytest.fixture
 def installed(tools: Path, tmp_path: Path) -> Harness:
-    """The command, in a folder with the example's suites."""
-    for name in ("example.toml", "own_product.toml", "product.mlir"):
+    """The command, in a folder with the example's suite."""
+    for name in ("example.toml", "product.mlir"):
         shutil.copy(EXAMPLE / name, tmp_path)
     return Harness(tmp_path, programs=tools)
 
@@ -143,7 +143,10 @@ def test_under_another_toolchain_the_rewrites_run_in_its_own_python(
 
 @pytest.mark.skipif(COMPILER is None, reason="there is no C compiler, cc")
 def test_a_kernel_of_ones_own_is_called(installed: Harness) -> None:
-    ended = installed("run", "own_product.toml", "--budget", "0.1", "--generations", "1")
+    suite = installed.folder / "example.toml"
+    suite.write_text(f'{suite.read_text()}\n[variants.own]\nplugins = ["own-product"]\n')
+    brief = ("--filter", "product/stock@cpu", "--filter", "product/own@cpu", "--budget", "0.1", "--generations", "1")
+    ended = installed("run", "example.toml", *brief)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     (path,) = installed.runs()
     run = load_run(path)

@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from itertools import count
 from typing import Any, Literal
 
 import numpy as np
@@ -74,21 +74,20 @@ def _prepare_by_fate(model: PeerModel, arguments: Sequence[Array], setting: Sett
     if options.fate == "hangs":
         time.sleep(3600)
     right = _prepare(model, arguments, setting, NumpyOptions())
-    if options.fate == "wrong":
-        return Ready(call=right.call, outputs=lambda: [2 * array for array in right.outputs()])
-    if options.fate == "shape":
-        return Ready(call=right.call, outputs=lambda: [array.T for array in right.outputs()])
-    if options.fate == "dies late":
-        calls: list[None] = []
-        return Ready(call=partial(_die_at_the_tenth, calls, right), outputs=right.outputs)
-    return right
+    calls = count(1)
 
+    def call() -> None:
+        if options.fate == "dies late" and next(calls) == 10:
+            os.abort()
+        right.call()
 
-def _die_at_the_tenth(calls: list[None], right: Ready) -> None:
-    calls.append(None)
-    if len(calls) >= 10:
-        os.abort()
-    right.call()
+    def outputs() -> list[Array]:
+        right_ones = list(right.outputs())
+        if options.fate == "wrong":
+            return [2 * array for array in right_ones]
+        return [array.T for array in right_ones] if options.fate == "shape" else right_ones
+
+    return Ready(call=call, outputs=outputs)
 
 
 UNLUCKY_PRODUCT = Peer(
