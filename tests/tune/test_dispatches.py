@@ -15,46 +15,35 @@ from harness.tune.dispatches import Compiled, Dispatch, Refused, compile_candida
 from harness.tune.tiles import Configuration, Loop, Root, root_of, spec_of
 from tests.explain.conftest import a_module
 from tests.ir.conftest import HASWELL_FLAGS, LIMITS
-
-# Two layers of the same code with other weights, and a pooling, of which the compiler makes another operation.
-LAYER = """
-  %w{n} = arith.constant dense_resource<w{n}> : tensor<32x32xf32>
-  %b{n} = arith.constant dense_resource<b{n}> : tensor<32xf32>
-  %m{n} = linalg.matmul ins(%x{n}, %w{n} : tensor<16x32xf32>, tensor<32x32xf32>) outs(%zero : tensor<16x32xf32>)
-    -> tensor<16x32xf32>
-  %x{next} = linalg.generic {{
-    indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i, j)>],
-    iterator_types = ["parallel", "parallel"]
-  }} ins(%m{n}, %b{n} : tensor<16x32xf32>, tensor<32xf32>) outs(%empty : tensor<16x32xf32>) {{
-  ^bb0(%a: f32, %b: f32, %o: f32):
-    %s = arith.addf %a, %b : f32
-    linalg.yield %s : f32
-  }} -> tensor<16x32xf32>
-"""
-POOLING = """
-  %window = tensor.empty() : tensor<2xf32>
-  %pooled = tensor.empty() : tensor<1x8x32xf32>
-  %low = linalg.fill ins(%c0 : f32) outs(%pooled : tensor<1x8x32xf32>) -> tensor<1x8x32xf32>
-  %image = tensor.expand_shape %x2 [[0, 1], [2]] output_shape [1, 16, 32] : tensor<16x32xf32> into tensor<1x16x32xf32>
-  %y = linalg.pooling_nwc_max {strides = dense<2> : vector<1xi64>}
-    ins(%image, %window : tensor<1x16x32xf32>, tensor<2xf32>) outs(%low : tensor<1x8x32xf32>) -> tensor<1x8x32xf32>
-"""
+from tests.programs import program
 
 
 def floats(first: float, count: int) -> str:
     return f'"0x04000000{struct.pack(f"<{count}f", *(first + number for number in range(count))).hex()}"'
 
 
-BLOB = ", ".join(f"w{n}: {floats(n, 1024)}, b{n}: {floats(n, 32)}" for n in (0, 1))
-MODEL = f"""func.func @main(%x0: tensor<16x32xf32>) -> tensor<1x8x32xf32> {{
-  %c0 = arith.constant 0.0 : f32
-  %empty = tensor.empty() : tensor<16x32xf32>
-  %zero = linalg.fill ins(%c0 : f32) outs(%empty : tensor<16x32xf32>) -> tensor<16x32xf32>
-{LAYER.format(n=0, next=1)}{LAYER.format(n=1, next=2)}{POOLING}
-  return %y : tensor<1x8x32xf32>
-}}
-{{-# dialect_resources: {{ builtin: {{ {BLOB} }} }} #-}}
-"""
+# Two layers of the same code with other weights, and a pooling, of which the compiler makes another operation.
+LAYER = """
+    w{n}:32x32 = | arith.constant dense_resource<w{n}> : tensor<32x32xf32>
+    b{n}:32 = | arith.constant dense_resource<b{n}> : tensor<32xf32>
+    m{n} = matmul x{n} w{n} start
+    x{next} = each addf m{n} b{n}:c out=empty"""
+MODEL = program(
+    f"""
+    main x0:16x32
+    empty = empty 16x32
+    start = fill zero empty{LAYER.format(n=0, next=1)}{LAYER.format(n=1, next=2)}
+    window = empty 2
+    pooled = empty 1x8x32
+    low = fill zero pooled
+    image:1x16x32 = | tensor.expand_shape %x2 [[0, 1], [2]] output_shape [1, 16, 32]
+    | : tensor<16x32xf32> into tensor<1x16x32xf32>
+    y:1x8x32 = | linalg.pooling_nwc_max {{strides = dense<2> : vector<1xi64>}}
+    | ins(%image, %window : tensor<1x16x32xf32>, tensor<2xf32>) outs(%low : tensor<1x8x32xf32>) -> tensor<1x8x32xf32>
+    return y
+    """,
+    blob=", ".join(f"w{n}: {floats(n, 1024)}, b{n}: {floats(n, 32)}" for n in (0, 1)),
+)
 
 
 def a_spec(root: Root, **tiles: tuple[int, ...]) -> str:
