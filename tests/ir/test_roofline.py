@@ -200,41 +200,34 @@ def test_it_is_what_the_compiler_allocates(
     assert allocated == statistics["transient-memory-size"]
 
 
-@pytest.mark.parametrize("path", [EARLY, LATE, DISPATCH], ids=["early", "late", "dispatch"])
-def test_dynamic_sizes_are_those_of_the_inputs(
-    path: tuple[str, ...], real_toolchain: Toolchain, tmp_path: Path
-) -> None:
-    """As if the compiler had known them, but for the worst case."""
-    flags = (*LLVM_CPU, *path)
-    dynamic = storage_of(Parameters(m=33, n=50, k=21, dynamic="mnk"), flags, real_toolchain, tmp_path)
-    left, right = (48 * 21 * 4, 33 * 21 * 4), (64 * 21 * 4, 21 * 50 * 4)
-    expected = [left, right] if path == DISPATCH else [left, right, (48 * 64 * 4, 33 * 50 * 4)]
-    assert sorted((one.encoded_bytes, one.unpadded_bytes) for one in dynamic.tensors) == sorted(expected)
-    assert dynamic.worst_ratio == (16 if path == DISPATCH else 256)
+LEFT, RIGHT, RESULT = (48 * 21 * 4, 33 * 21 * 4), (64 * 21 * 4, 21 * 50 * 4), (48 * 64 * 4, 33 * 50 * 4)
 
 
 @pytest.mark.parametrize(
-    ("path", "sizes", "constant", "tensors"),
+    ("flags", "given", "tensors", "worst"),
     [
-        # The early path leaves nothing of it but its packed form: how wide it was only the result's unpacking tells.
-        (EARLY, (33, 50, 21), (64 * 21 * 4, 21 * 50 * 4), 3),
-        (LATE, (33, 50, 21), (64 * 21 * 4, 21 * 50 * 4), 3),
-        # A row times 32 columns: nothing is packed or unpacked at run time, and only the product itself tells of tiles.
-        (EARLY, (1, 32, 21), (32 * 21 * 4, 32 * 21 * 4), 2),
+        # Dynamic sizes are those of the inputs, as if the compiler had known them, but for the worst case.
+        ((*LLVM_CPU, *EARLY), {"dynamic": "mnk"}, [LEFT, RIGHT, RESULT], 256),
+        ((*LLVM_CPU, *LATE), {"dynamic": "mnk"}, [LEFT, RIGHT, RESULT], 256),
+        ((*LLVM_CPU, *DISPATCH), {"dynamic": "mnk"}, [LEFT, RIGHT], 16),
+        # The early path leaves nothing of a constant but its packed form: only the result's unpacking tells its width.
+        ((*LLVM_CPU, *EARLY), {"right": "constant"}, [LEFT, RIGHT, RESULT], None),
+        ((*LLVM_CPU, *LATE), {"right": "constant"}, [LEFT, RIGHT, RESULT], None),
+        # Nothing is packed or unpacked at run time, and only the product itself tells of tiles.
+        ((*LLVM_CPU, *EARLY), {"m": 1, "n": 32, "right": "constant"}, [(32 * 21 * 4,) * 2, (32 * 4,) * 2], None),
+        # Tiles that only the run knows take up to sixteen.
+        (
+            (*VMVX, *LATE, "--iree-vmvx-enable-microkernels"),
+            {"dynamic": "mnk"},
+            [(48 * 32 * 4, 33 * 21 * 4), (32 * 64 * 4, 21 * 50 * 4), RESULT],
+            RUN_TIME_TILE**2,
+        ),
     ],
-    ids=["early", "late", "without padding"],
+    ids=["early", "late", "dispatch", "early constant", "late constant", "constant without padding", "at run time"],
 )
-def test_a_packed_constant_counts(
-    path: Any, sizes: Any, constant: Any, tensors: int, real_toolchain: Toolchain, tmp_path: Path
+def test_tensors_that_are_packed_and_what_they_would_take_unpacked(
+    flags: Any, given: Any, tensors: Any, worst: float | None, real_toolchain: Toolchain, tmp_path: Path
 ) -> None:
-    m, n, k = sizes
-    found = storage_of(Parameters(m=m, n=n, k=k, right="constant"), (*LLVM_CPU, *path), real_toolchain, tmp_path)
-    assert constant in [(tensor.encoded_bytes, tensor.unpadded_bytes) for tensor in found.tensors]
-    assert len(found.tensors) == tensors
-
-
-def test_tiles_that_only_the_run_knows_take_up_to_sixteen(real_toolchain: Toolchain, tmp_path: Path) -> None:
-    flags = (*VMVX, *LATE, "--iree-vmvx-enable-microkernels")
-    found = storage_of(Parameters(m=33, n=50, k=21, dynamic="mnk"), flags, real_toolchain, tmp_path)
-    assert {one.worst_ratio for one in found.tensors} == {RUN_TIME_TILE**2}
-    assert sum(one.encoded_bytes for one in found.tensors) == 4 * (48 * 32 + 32 * 64 + 48 * 64)
+    found = storage_of(Parameters(**{"m": 33, "n": 50, "k": 21, **given}), flags, real_toolchain, tmp_path)
+    assert sorted((one.encoded_bytes, one.unpadded_bytes) for one in found.tensors) == sorted(tensors)
+    assert worst is None or found.worst_ratio == worst
