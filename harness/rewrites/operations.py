@@ -1,4 +1,4 @@
-"""What rewrites share: finding, reading, replacing and tidying operations; their loops; transposed constants.
+"""What rewrites share: finding, reading, replacing and tidying operations; transposed constants.
 
 It runs under a toolchain's own Python, as all of this package does: the standard library, numpy and iree.compiler only.
 """
@@ -7,7 +7,6 @@ import json
 import math
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from iree.compiler import ir
@@ -153,54 +152,6 @@ def erase(op: ir.Operation) -> None:
 
 def _producers(op: ir.Operation) -> set[ir.Operation]:
     return {source for operand in op.operands if (source := producer(operand)) is not None}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Loops:
-    """The implicit loops of a linalg operation, outermost first."""
-
-    ranges: tuple[int, ...]  # -1 where a range is not known at compile time
-    kinds: tuple[str, ...]  # parallel or reduction
-
-
-def loops_of(op: ir.Operation) -> Loops | None:
-    """The loops of an operation; None where it is no structured linalg operation on ranked tensors."""
-    if not op.name.startswith("linalg.") or not op.results:
-        return None
-    try:
-        maps = [attribute.value for attribute in linalg.get_indexing_maps(op)]
-    except TypeError:  # linalg.index, linalg.yield, linalg.pack, ...
-        return None
-    if len(maps) != len(op.operands) or not all(isinstance(x.type, ir.RankedTensorType) for x in op.results):
-        return None
-    count = maps[-1].n_dims
-    ranges = [-1] * count
-    for operand, map_ in zip(op.operands, maps, strict=True):
-        if not isinstance(operand.type, ir.RankedTensorType):
-            continue
-        for axis, expression in enumerate(map_.results):
-            if isinstance(expression, ir.AffineDimExpr) and not operand.type.is_dynamic_dim(axis):
-                ranges[expression.position] = operand.type.get_dim_size(axis)
-    results = {e.position for e in maps[-1].results if isinstance(e, ir.AffineDimExpr)}
-    kinds = tuple("parallel" if loop in results else "reduction" for loop in range(count))
-    return Loops(ranges=tuple(ranges), kinds=kinds)
-
-
-def structured_ops(module: ir.Module) -> list[tuple[ir.Operation, Loops]]:
-    """All structured linalg operations outside other regions' bodies, in the order of the text."""
-    found: list[tuple[ir.Operation, Loops]] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        op = op.operation
-        loops = loops_of(op)
-        if loops is None:
-            return ir.WalkResult.ADVANCE
-        found.append((op, loops))
-        return ir.WalkResult.SKIP
-
-    # Inside out would show an op's body first.
-    module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
-    return found
 
 
 def permuted_type(old: ir.RankedTensorType, permutation: Sequence[int]) -> ir.RankedTensorType:

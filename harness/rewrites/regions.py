@@ -24,16 +24,7 @@ from collections.abc import Sequence
 
 from iree.compiler import ir
 
-from harness.rewrites.operations import (
-    find,
-    holders_of,
-    is_parallel,
-    loops_of,
-    only_yields,
-    operations_of,
-    producer,
-    structured_ops,
-)
+from harness.rewrites.operations import find, holders_of, is_parallel, only_yields, operations_of, producer
 
 _REGION = "flow.dispatch.region"
 # What a loop begins with, and what costs nothing in it.
@@ -55,12 +46,13 @@ def isolate_convolutions(module: ir.Module, *, depthwise: bool = False, pooling:
     IREE keeps those of several images as they are, and makes matmuls of those of one point. IREE 3.13 does not compile
     isolated depthwise ones with the channels first, and other such convolutions get slower.
     """
-    names = {CONVOLUTION, *([DEPTHWISE] if depthwise else []), *(POOLINGS if pooling else [])}
+    names = (CONVOLUTION, *([DEPTHWISE] if depthwise else []), *(POOLINGS if pooling else []))
     matched = 0
-    for op, loops in structured_ops(module):
-        is_of_point = op.name == CONVOLUTION and loops.ranges[4:6] == (1, 1)
-        is_static_of_one_image = min(loops.ranges) > 0 and loops.ranges[0] == 1
-        if op.name in names and is_static_of_one_image and not is_of_point and not in_region(op):
+    for op in find(module, *names):
+        kernel, result = op.operands[1].type, op.result.type
+        is_of_point = op.name == CONVOLUTION and kernel.shape[:2] == [1, 1]
+        is_static_of_one_image = kernel.has_static_shape and result.has_static_shape and result.shape[0] == 1
+        if is_static_of_one_image and not is_of_point and not in_region(op):
             isolate(op)
             matched += 1
     return matched
@@ -104,8 +96,7 @@ def _pointwise_after(op: ir.Operation) -> list[ir.Operation]:
 
 
 def _is_pointwise_in(reader: ir.Operation, value: ir.Value) -> bool:
-    loops = loops_of(reader)
-    if loops is None or "reduction" in loops.kinds or len(reader.results) != 1 or reader.result.type != value.type:
+    if len(reader.results) != 1 or reader.result.type != value.type or not is_parallel(reader):
         return False
     maps = list(reader.attributes["indexing_maps"])
     return all(maps[i] == maps[-1] for i, operand in enumerate(reader.operands) if operand == value)

@@ -21,12 +21,11 @@ from typing import NamedTuple
 from iree.compiler import ir
 from iree.compiler.dialects import linalg
 
-from harness.rewrites.operations import body_of, find, operations_of, structured_ops, transpose
-from harness.rewrites.regions import in_region, isolate
+from harness.rewrites.operations import body_of, find, operations_of, transpose
+from harness.rewrites.regions import CONVOLUTION, in_region, isolate
 from harness.rewrites.targets import compilation_info, target_vector_unit
 
 ATTRIBUTE = "compilation_info"
-CONVOLUTION = "linalg.conv_2d_nhwc_hwcf"
 PIPELINE = "ConvTileAndDecomposeExpert"
 
 
@@ -125,15 +124,17 @@ def tune_convolutions(module: ir.Module, *, target: Mapping[str, str]) -> int:
     if of_rows is None:
         print(f"Tiles for {unit.registers} registers of {unit.vector_bytes} bytes were not measured on any processor.")
     matched = 0
-    for op, loops in structured_ops(module):
-        bits = getattr(op.result.type.element_type, "width", 0) if op.name == CONVOLUTION else 0
+    for op in find(module, CONVOLUTION):
+        *kernel, _ = op.operands[1].type.shape
+        result = op.result.type
+        bits = getattr(result.element_type, "width", 0)
         if not bits or ATTRIBUTE in op.attributes:  # a complex type has none
             continue
         lanes = unit.vector_bytes * 8 // bits
-        tiles = configure(loops.ranges, lanes=lanes, registers=unit.registers, of_rows=bool(of_rows))
+        tiles = configure((*result.shape, *kernel), lanes=lanes, registers=unit.registers, of_rows=bool(of_rows))
         if tiles is not None:
             op.attributes[ATTRIBUTE] = ir.Attribute.parse(compilation_info(PIPELINE, tiles))
-            if loops.ranges[0] == 1 and not in_region(op):
+            if result.shape[0] == 1 and not in_region(op):
                 isolate(op)
             matched += 1
     return matched

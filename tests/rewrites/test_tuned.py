@@ -8,17 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.rewrites.channels_last import channels_last
-from harness.rewrites.regions import isolate_convolutions, regions_in_place
+from harness.rewrites.regions import CONVOLUTION, isolate_convolutions, regions_in_place
 from harness.rewrites.share_concat import share_concat
 from harness.rewrites.targets import target_vector_unit, vector_unit
-from harness.rewrites.tuned import (
-    CONVOLUTION,
-    OF_ROWS,
-    configure,
-    name_convolutions,
-    register_tile,
-    tune_convolutions,
-)
+from harness.rewrites.tuned import OF_ROWS, configure, name_convolutions, register_tile, tune_convolutions
 from tests.programs import Writer, program
 from tests.rewrites.tools import (
     AVX512_TARGET,
@@ -129,23 +122,8 @@ def test_the_backend_takes_what_is_derived_and_results_stay(
     assert_left_alone(after, TUNE)
 
 
-# As ONNX's MaxPool has with the places of its maxima, and LayerNormalization.
-TWO_RESULTS = """
-#same = affine_map<(d0) -> (d0)>
-func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
-  %both:2 = linalg.generic {indexing_maps = [#same, #same, #same], iterator_types = ["parallel"]}
-    ins(%x : tensor<4xf32>) outs(%x, %x : tensor<4xf32>, tensor<4xf32>) {
-  ^bb0(%in: f32, %out: f32, %out_0: f32):
-    linalg.yield %in, %in : f32, f32
-  } -> (tensor<4xf32>, tensor<4xf32>)
-  return %both#0, %both#1 : tensor<4xf32>, tensor<4xf32>
-}
-"""
-
-
-def test_other_operations_are_left_alone() -> None:
+def test_a_convolution_without_tiles_is_left_alone() -> None:
     assert_left_alone(convolution(2, 4, 10, 8, 9), TUNE)
-    assert_left_alone(TWO_RESULTS, TUNE)
 
 
 SIZES = {"n": 2, "y": 3, "x": 4, "o": 5, "v": 3, "u": 2, "i": 6}
