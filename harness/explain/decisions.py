@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.explain.summary_sentence import Labels, enumerated, on
-from harness.ir.differences import Executable, pipelines_differ
+from harness.ir.differences import Executable, open_brackets, pipelines_differ
 from harness.text import plural
 
 _FORMED = "flow"  # the first phase that has dispatches
@@ -178,38 +178,20 @@ def _tiles(configuration: str) -> dict[str, str]:
 
 # --- brackets ---
 
-_OPENING, _CLOSING = "<([{", ">)]}"
-
 
 def inside(text: str, begin: int) -> str:
     """What is between the bracket that stands there and its counterpart; up to the end where there is none."""
     return next(
-        (text[begin + 1 : place] for place, depth in _depths(text, begin) if depth == 0 and place > begin),
+        (text[begin + 1 : place] for place, opened in open_brackets(text, begin) if not opened and place > begin),
         text[begin + 1 :],
     )
 
 
 def split(text: str) -> list[str]:
     """The parts between commas that are in no bracket."""
-    commas = [place for place, depth in _depths(text, 0) if depth == 0 and text[place] == ","]
+    commas = [place for place, opened in open_brackets(text) if not opened and text[place] == ","]
     parts = [text[begin:end] for begin, end in zip([0, *(comma + 1 for comma in commas)], [*commas, None], strict=True)]
     return [part.strip() for part in parts if part.strip()]
-
-
-def _depths(text: str, begin: int) -> Iterable[tuple[int, int]]:
-    """Each place from there on that is in no string, and how many brackets are open behind it."""
-    depth, quoted = 0, False
-    for place in range(begin, len(text)):
-        character = text[place]
-        if character == '"':
-            quoted = not quoted
-        if quoted:
-            continue
-        if character in _OPENING:
-            depth += 1
-        elif character in _CLOSING and not (character == ">" and text[place - 1] in "-="):
-            depth -= 1
-        yield place, depth
 
 
 # --- what differs, in sentences, in the compiler's own order ---

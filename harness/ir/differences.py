@@ -7,7 +7,7 @@ import difflib
 import math
 import re
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -30,7 +30,6 @@ _ARGUMENT = re.compile(r"(%\w+): ")
 _VALUE = re.compile(r"%\w+")
 # Of a binding, whose own place in it follows; the export has it once more.
 _LAYOUT = re.compile(r"(?<=binding\.subspan )layout\(<.*>\) (?=binding\()")
-_BRACKETS = {")": "(", "]": "[", "}": "{", ">": "<"}
 _BEFORE = (" ins(", " outs(", " attrs = ", " attributes {")
 
 _STRIDED = re.compile(
@@ -117,25 +116,32 @@ def _broken(line: str) -> list[str]:
     if len(line) <= _LONGEST_LINE:
         return [line]
     indent = " " * (len(line) - len(line.lstrip()) + 4)
-    pieces, opened, begin, quoted = [], [], 0, False
-    for place, character in enumerate(line):
-        if character == '"':
-            quoted = not quoted
-        if quoted:
-            continue
-        if character in "([{<":
-            opened.append(character)
-        elif character in _BRACKETS and opened and opened[-1] == _BRACKETS[character]:
-            opened.pop()
-        elif character == "," and opened == ["{"]:
+    pieces, begin = [], 0
+    for place, opened in open_brackets(line):
+        if line[place] == "," and opened == "{":
             pieces.append(line[begin : place + 1])
             begin = place + 1
-        elif character == " " and not opened and line.startswith(_BEFORE, place) and place > begin:
+        elif not opened and place > begin and line.startswith(_BEFORE, place):
             pieces.append(line[begin:place])
             begin = place
     pieces.append(line[begin:])
     first, *rest = (piece.rstrip() for piece in pieces)
     return [first, *(indent + piece.strip() for piece in rest if piece.strip())]
+
+
+def open_brackets(text: str, begin: int = 0) -> Iterator[tuple[int, str]]:
+    """Each place from there on that is in no string, and the brackets that are open behind it."""
+    opened, quoted = "", False
+    for place, character in enumerate(text[begin:], begin):
+        if character == '"':
+            quoted = not quoted
+        if quoted:
+            continue
+        if character in "<([{":
+            opened += character
+        elif character in ")]}" or (character == ">" and text[place - 1] not in "-="):
+            opened = opened[:-1]
+        yield place, opened
 
 
 def _without_usual_strides(found: re.Match[str]) -> str:
