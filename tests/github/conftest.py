@@ -7,24 +7,18 @@ import pytest
 
 from harness.github import api
 from harness.github.api import Client
-from tests.github.fake_github import FakeGitHub, Server, running_server
+from tests.github.fake_github import FakeGitHub, running_github
 
 TOKEN = "ghs_not-a-real-token"  # noqa: S105
 NOON = 1_800_000_000.0
 
 
-@pytest.fixture(scope="session")
-def server() -> Iterator[Server]:
-    with running_server() as server:
-        yield server
-
-
 @pytest.fixture
-def github(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeGitHub]:
+def github(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeGitHub]:
     """A GitHub without anything in it."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with server.new_state() as state:
-        yield state
+    with running_github() as github:
+        yield github
 
 
 @pytest.fixture

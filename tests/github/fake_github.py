@@ -1,7 +1,7 @@
 """A small GitHub on this machine: comments, pull requests, issues and git objects behind a real HTTP server.
 
 A test scripts faults, each for the next request that matches it: this `answer` instead of what was asked for, the
-connection's `reset`, the same once it was done (`lost`), a server that does not speak (`hang`), something else `first`.
+connection's `reset`, the same once it was done (`lost`), a server that does not speak (`hang`).
 """
 
 import contextlib
@@ -11,14 +11,14 @@ import re
 import socket
 import struct
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 from urllib.parse import parse_qs, unquote, urlsplit
 
 BOT = "github-actions[bot]"
-Kind = Literal["answer", "reset", "lost", "hang", "first"]
+Kind = Literal["answer", "reset", "lost", "hang"]
 Response = tuple[int, Any, dict[str, str]]
 NOT_FOUND: Response = (404, {"message": "Not Found"}, {})
 
@@ -33,7 +33,6 @@ class Fault:
     status: int = 500
     headers: Mapping[str, str] = field(default_factory=dict)
     body: str = '{"message": "it is broken"}'
-    do: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,11 +49,12 @@ class Request:
         return f"{self.method} {self.path}"
 
 
-class FakeGitHub:
-    """The state behind the server; `o/r` is its one repository."""
+class FakeGitHub(ThreadingHTTPServer):
+    """The server, and what is on it; `o/r` is its one repository."""
 
-    def __init__(self, url: str) -> None:
-        self.url = url
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server_port}"
         self.login: str | None = None  # of a person's token; a workflow's may not ask
         self.page_size = 100
         self.comments: list[dict[str, Any]] = []
@@ -145,8 +145,7 @@ class FakeGitHub:
         part = items[(page - 1) * size : page * size]
         if page * size >= len(items):
             return 200, part, {}
-        link = f'<{self.url}{request.path}?page=1>; rel="first", <{self.url}{request.path}?page={page + 1}>; rel="next"'
-        return 200, part, {"Link": link}
+        return 200, part, {"Link": f'<{self.url}{request.path}?page={page + 1}>; rel="next"'}
 
     def _git(self, request: Request, rest: str) -> tuple[int, Any]:
         document = request.document
@@ -188,40 +187,25 @@ class FakeGitHub:
         return sha
 
 
-class Server(ThreadingHTTPServer):
-    """Serves one state after another, each for the time of a test."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.state = FakeGitHub("")
-
-    @contextlib.contextmanager
-    def new_state(self) -> Iterator[FakeGitHub]:
-        """A GitHub without anything in it; what hangs there ends with it."""
-        self.state = FakeGitHub(f"http://127.0.0.1:{self.server_address[1]}")
-        yield self.state
-        self.state.over.set()
-
-
 @contextlib.contextmanager
-def running_server() -> Iterator[Server]:
-    with Server() as server:
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-        yield server
-        server.shutdown()
+def running_github() -> Iterator[FakeGitHub]:
+    """A GitHub without anything in it; what hangs there ends with it."""
+    with FakeGitHub() as github:
+        threading.Thread(target=github.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        yield github
+        github.over.set()
+        github.shutdown()
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers requests from the server's state, unless a fault is scripted."""
+    """Answers requests, unless a fault is scripted."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True  # an answer in two packets would wait for the client's delayed acknowledgement
-    server: Server
+    server: FakeGitHub
 
     def _any(self) -> None:
-        github = self.server.state
+        github = self.server
         length = int(self.headers.get("Content-Length") or 0)
         parts = urlsplit(self.path)
         request = Request(
@@ -236,9 +220,7 @@ class Handler(BaseHTTPRequestHandler):
         fault = next(matching, None)
         if fault is not None:
             github.faults.remove(fault)
-        if fault is None or fault.kind == "first":
-            if fault is not None:
-                fault.do()
+        if fault is None:
             status, document, headers = github.handle(request)
             self._answer(status, json.dumps(document), headers)
         elif fault.kind == "answer":

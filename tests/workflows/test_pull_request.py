@@ -15,7 +15,7 @@ from harness.report.run_report import Report
 from harness.store.run_directory import load_run
 from tests.builders import commit, git
 from tests.conftest import MadeOnce
-from tests.github.fake_github import FakeGitHub, running_server
+from tests.github.fake_github import FakeGitHub, running_github
 from tests.workflows.conftest import SUITE, Job, job_in, job_of
 
 TOKEN = "ghs_secret"  # noqa: S105
@@ -74,8 +74,8 @@ def test_a_suite_that_the_base_does_not_have_is_measured_alone(job: Job) -> None
 @pytest.fixture
 def github() -> Iterator[FakeGitHub]:
     """The GitHub that has the pull request, number 7."""
-    with running_server() as server, server.new_state() as state:
-        yield state
+    with running_github() as github:
+        yield github
 
 
 @pytest.fixture
