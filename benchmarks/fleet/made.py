@@ -9,7 +9,7 @@ from benchmarks.fleet.sizes import COMPILER, RELEASE, Size
 from benchmarks.fleet.work import random_bytes
 from harness import __version__
 from harness.fleet.placing import Offer, OfferedToolchain, own_versions
-from harness.machine.environment import capture_environment, processor_identity
+from harness.machine.environment import capture_environment
 from harness.models.inputs import write_arguments
 from harness.models.materialize import ModelArtifact, record
 from harness.models.model import Input, Model
@@ -46,7 +46,6 @@ def offer_of(name: str, cores: int) -> Offer:
     return Offer(
         name=name,
         versions=own_versions(),
-        host_cpu=processor_identity(environment),
         cores=cores,
         environment=environment,
         drivers={"local-sync": probe},

@@ -90,7 +90,7 @@ class FleetRows(Dispatcher):
         self._placed = {**before, **place(left, list(here.values()), kept)}
         nowhere |= {need.name: why_nowhere(need, here.values()) for need in left if need.name not in self._placed}
         new = sorted({*self._placed.values()} - {host.name for host in self.hosts})
-        self.directory.keep_placed(self._placed, [self.all[name].record(self.suite) for name in new])
+        self.directory.keep_placed(self._placed, [self.all[name].host.record for name in new])
         return {name: DecidedRow(verdict="failed", reason=why) for name, why in nowhere.items()}
 
     def _loaded_suite(self) -> Suite:
@@ -221,7 +221,7 @@ class Row(Job):
 
     def moved(self, why: str) -> None:  # noqa: ARG002
         """What others have measured of it counts."""
-        self.place.directory.keep_placed({}, [self.place.all[self.host].record(self.place.suite)])
+        self.place.directory.keep_placed({}, [self.place.all[self.host].host.record])
 
     def fail(self, why: str, *, is_tried: bool = False) -> None:
         """No host can measure it now; or it ends its workers, and so it is."""

@@ -169,7 +169,6 @@ def _host_now(offer: Offer, told: Mapping[str, Any]) -> dict[str, Any]:
     probes = (*offer.drivers.values(), *(vulkan.probe for vulkan in offer.vulkan_drivers.values()))
     there = [(probe.driver, device) for probe in probes if probe.driver not in PROCESSORS for device in probe.devices]
     devices = {device.uri: {"driver": driver, "uri": device.uri, "name": device.name} for driver, device in there}
-    cpus = {version: toolchain.cpu and toolchain.cpu.name for version, toolchain in offer.toolchains.items()}
     return {
         "name": offer.name,
         "address": offer.address,
@@ -177,8 +176,8 @@ def _host_now(offer: Offer, told: Mapping[str, Any]) -> dict[str, Any]:
         "cores": offer.cores,
         "devices": list(devices.values()),
         "toolchains": [
-            {"version": version, "compiler_sha256": toolchain.compiler_sha256, "host_cpu": cpus[version]}
-            for version, toolchain in offer.toolchains.items()
+            {"version": version, "compiler_sha256": each.compiler_sha256, "host_cpu": each.cpu and each.cpu.name}
+            for version, each in offer.toolchains.items()
         ],
         "doing": [{"what": key.rpartition(" #")[0], "seconds": seconds} for key, seconds in told["doing"]],
         "unseen_s": told["unseen_s"],

@@ -23,7 +23,7 @@ from harness.errors import PlaceGone, RunError
 from harness.fleet import tasks
 from harness.fleet.connection import Fleet
 from harness.fleet.packing import Damaged, Item, Packed, lacking, read_chunk, reading, small_ones, write_chunk
-from harness.fleet.placing import Host, Need, Offer, choose_after_loss, record_of, unfit
+from harness.fleet.placing import Host, Need, Offer, choose_after_loss, unfit
 from harness.fleet.tasks import Answer
 from harness.fleet.worker import COMPILE, MEASURE
 from harness.progress import Progress
@@ -94,11 +94,6 @@ class HostState:
         assert self.offer is not None  # noqa: S101 (it is here)
         return dict(self.offer.devices(suite)[device].environment)
 
-    def record(self, suite: Suite) -> HostRecord:
-        """What a run keeps of it."""
-        assert self.offer is not None  # noqa: S101 (it measures)
-        return record_of(self.offer, suite)
-
 
 @dataclass(kw_only=True, eq=False)
 class Job(ABC):
@@ -148,7 +143,7 @@ class Dispatcher:
 
     def __init__(self, fleet: Fleet, suite: Suite, progress: Progress, records: Sequence[HostRecord]) -> None:
         """`records` has hosts that have measured something before this began or went on."""
-        self.all = {each.name: HostState(host=Host.recalled(each, suite)) for each in records}
+        self.all = {each.name: HostState(host=Host(record=each)) for each in records}
         self.jobs: dict[Job, None] = {}  # That have steps left, in their order
         self.sent_bytes = self.fetched_bytes = 0  # Of files that went to hosts, and that came
         self._fleet, self.suite, self._progress = fleet, suite, progress

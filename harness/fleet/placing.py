@@ -65,7 +65,6 @@ class Offer:
     name: str  # Of the host in its fleet; no other host has it
     address: str = ""  # Of its worker, as Dask has it; another one after each start of the worker
     versions: Mapping[str, str]  # Of what runs there, see `own_versions`
-    host_cpu: str  # Identity of its CPU, as machine.identity.processor_identity says it
     cores: int  # How many compiles run there at once
     environment: dict[str, dict[str, Any]]  # As that of a run's header, without what depends on a suite
     drivers: Mapping[str, DeviceProbe]  # What IREE's drivers offer, by their names
@@ -122,7 +121,6 @@ def offer_of_this_host(name: str, cores: int, host_class: str = "") -> Offer:
     environment = dict(diagnosis.environment)
     if host_class:
         environment["machine"] = {**environment["machine"], "class": host_class}
-    host_cpu = processor_identity(environment)
     beside = diagnosis.toolchain
     assert isinstance(beside, Toolchain)  # noqa: S101 (else find_toolchain said why not)
     installed = (find_in_environment(extra.folder) for extra in diagnosis.environments)
@@ -132,7 +130,6 @@ def offer_of_this_host(name: str, cores: int, host_class: str = "") -> Offer:
     return Offer(
         name=name,
         versions=own_versions(),
-        host_cpu=host_cpu,
         cores=cores,
         environment=environment,
         drivers={probe.driver: probe for probe in diagnosis.probes},
@@ -141,7 +138,7 @@ def offer_of_this_host(name: str, cores: int, host_class: str = "") -> Offer:
             for driver, probe in diagnosis.vulkan_drivers.items()
         },
         peers=diagnosis.peers,
-        toolchains={number: _offered(each, host_cpu) for number, each in toolchains.items()},
+        toolchains={number: _offered(each, processor_identity(environment)) for number, each in toolchains.items()},
     )
 
 
@@ -174,27 +171,12 @@ def usable_offer(name: str, text: str) -> Offer | str:
 
 @dataclass(frozen=True, kw_only=True)
 class Host:
-    """A host, as far as a suite is concerned."""
+    """A host, as far as a suite is concerned: now, or as it was when it measured something."""
 
-    name: str
-    # Which hosts' figures on a device may be compared with its own, by the suite's name of the device
-    classes: Mapping[str, str]
-    host_cpu: str
-    machine: str = ""  # Identity of the machine, as an environment has it; "": not known
+    record: HostRecord
     # Why a device or a peer cannot be used there, by the suite's name or label; "" where it can
     missing: Mapping[str, str] = field(default_factory=dict)
     toolchains: Mapping[str, OfferedToolchain] = field(default_factory=dict)  # Those that are there, by version
-
-    @classmethod
-    def recalled(cls, record: HostRecord, suite: Suite) -> Host:
-        """A host as it was when it measured something."""
-        said = record.environment
-        return cls(
-            name=record.name,
-            classes={device.name: machine_class(said, device.name) for device in suite.devices},
-            host_cpu=processor_identity(said),
-            machine=machine_id(said),
-        )
 
     @classmethod
     def of(cls, offer: Offer, suite: Suite) -> Host:
@@ -202,12 +184,31 @@ class Host:
         there, peers = offer.devices(suite), {peer.name: peer.missing or "" for peer in offer.peers}
         missing = {device.name: _missing(device, offer, there[device.name]) for device in suite.devices}
         missing |= {peer.case_label: peers.get(peer.name, "no package there brings it") for peer in suite.peers}
-        return replace(cls.recalled(record_of(offer, suite), suite), missing=missing, toolchains=offer.toolchains)
+        return cls(record=record_of(offer, suite), missing=missing, toolchains=offer.toolchains)
+
+    @property
+    def name(self) -> str:
+        """Its name in the fleet."""
+        return self.record.name
+
+    @property
+    def host_cpu(self) -> str:
+        """What `host` means in a compiler flag there."""
+        return processor_identity(self.record.environment)
+
+    def class_with(self, device: str) -> str:
+        """Which hosts' figures on a device may be compared with its own."""
+        return machine_class(self.record.environment, device)
 
     def is_another(self, host: Host) -> bool:
-        """Whether what has joined under its name is another machine: by its class, its CPU, or its identity."""
-        is_alike = (host.classes, host.host_cpu) == (self.classes, self.host_cpu)
-        return not is_alike or (host.machine != self.machine and "" not in (host.machine, self.machine))
+        """Whether what has joined under its name is another machine: by its class, its devices, its CPU, or its id."""
+        own, its = self.record.environment, host.record.environment
+        is_alike = all(fact(own) == fact(its) for fact in (machine_class, processor_identity, _device_names))
+        return not is_alike or len({machine_id(own), machine_id(its)} - {""}) > 1
+
+
+def _device_names(environment: Mapping[str, Any]) -> Any:
+    return environment.get("device_names", {})
 
 
 def record_of(offer: Offer, suite: Suite) -> HostRecord:
@@ -237,7 +238,7 @@ class Need:
 
     def begun_on(self, host: Host) -> Need:
         """The same once a host has begun it."""
-        return replace(self, machine_class=host.classes[self.device])
+        return replace(self, machine_class=host.class_with(self.device))
 
 
 def need_of(cases: Sequence[Case], compilers: Mapping[str, str]) -> Need:
@@ -260,7 +261,7 @@ def unfit(need: Need, host: Host) -> str:
             return f"its IREE {release} is another build than the client's"
     if need.cpu and host.host_cpu != need.cpu:
         return "it has another CPU than the one that the modules are made for"
-    if need.machine_class and host.classes.get(need.device) != need.machine_class:
+    if need.machine_class and host.class_with(need.device) != need.machine_class:
         return f"it is of another class than the host that has begun ({need.machine_class})"
     return ""
 

@@ -179,7 +179,7 @@ class FleetRun(Dispatcher):
         """Write down that a group is on a host."""
         if group.host not in self._recorded:
             self._recorded.add(group.host)
-            self.directory.append(self.all[group.host].record(self.suite))
+            self.directory.append(self.all[group.host].host.record)
         self.directory.append(Placed(group=group.name, host=group.host, attempt=group.attempt, why=why))
 
     def task_of(self, state: HostState, cases: Sequence[Case]) -> GroupTask:

@@ -9,7 +9,7 @@ import contextlib
 import logging
 import signal
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 import dask
@@ -139,15 +139,3 @@ async def stopped_by_signal() -> AsyncIterator[asyncio.Event]:
     finally:
         for number in _SIGNALS:
             loop.remove_signal_handler(number)
-
-
-async def until(work: Awaitable[object], stop: asyncio.Event) -> None:
-    """Wait for something, or for the end."""
-    task, stopped = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
-    try:
-        await asyncio.wait({task, stopped}, return_when=asyncio.FIRST_COMPLETED)
-        if task.done():
-            task.result()
-    finally:
-        task.cancel()
-        stopped.cancel()

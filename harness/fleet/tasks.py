@@ -17,6 +17,7 @@ from harness.fleet import packing
 from harness.fleet.packing import Item, Packed, build_items, item_of, pack, read_chunk, small_ones, unpack, write_chunk
 from harness.fleet.worker import host, limits_here
 from harness.ir.roofline import measure_peak, peak_threads
+from harness.machine.environment import processor_identity
 from harness.measure import Calibration, last_core
 from harness.measure.session import only_one_measures
 from harness.models.materialize import ModelArtifact
@@ -210,7 +211,9 @@ def measure(task: GroupTask, wanted: Wanted | None, asked: Collection[str], tool
         threads = peak_threads(case)
         if toolchain is not None and threads is not None:
             cache = cache_root() / "peaks"
-            peak = measure_peak(case.device, threads, toolchain, host_cpu=host().offer.host_cpu, cache=cache)
+            peak = measure_peak(
+                case.device, threads, toolchain, host_cpu=processor_identity(host().offer.environment), cache=cache
+            )
         results: list[Round | Losses] = []
         if wanted is not None:
             results.extend(run_generation(wanted, runnable, task.checks, task.given_up))

@@ -29,7 +29,7 @@ from harness import process
 from harness.errors import UsageError
 from harness.fleet.access import Access, ask, bracketed
 from harness.fleet.placing import OFFER_KEY, Offer, own_versions, require_same_versions, to_text
-from harness.fleet.scheduler import FACTS, FORGET_MESSAGES, stopped_by_signal, until
+from harness.fleet.scheduler import FACTS, FORGET_MESSAGES, stopped_by_signal
 from harness.process import Limits
 from harness.scratch import own_temporary_folder
 from harness.suite.schema import NAME_PATTERN
@@ -132,13 +132,15 @@ async def _serve(access: Access, offer: Offer, limits: Limits, say: Callable[[st
     name, address = offer.name, str(access)
     has_joined = False
     async with stopped_by_signal() as stop:
+        stopped = asyncio.ensure_future(stop.wait())
         while not stop.is_set():
             nanny = _nanny(access, offer, limits)
             try:
                 await nanny.start()  # to its end, of seconds: half a start cannot be closed
                 has_joined = True
                 say(f"{name} has joined {address}")
-                await until(nanny.finished(), stop)
+                ended = asyncio.ensure_future(nanny.finished())
+                await asyncio.wait({ended, stopped}, return_when=asyncio.FIRST_COMPLETED)
             except Exception as error:  # Dask raises what the worker process raised, of any kind
                 behind: BaseException = error
                 while behind.__cause__ is not None:

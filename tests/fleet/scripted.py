@@ -48,7 +48,6 @@ def make_offer(name: str = "host-a", **changes: Any) -> Offer:
         name=name,
         address="tls://10.0.0.1:4000",
         versions=own_versions(),
-        host_cpu="AMD EPYC 7B13 ['avx2']",
         cores=8,
         environment={
             "machine": {"system": "Linux", "architecture": "x86_64"},
@@ -118,7 +117,7 @@ class ScriptedFleet(Fleet):
 
     def come(self, name: str, cpu: str, start: int = 1) -> None:
         """A host's worker is here, after so many starts."""
-        facts = {"environment": {"cpu": {"model": cpu}}, "host_cpu": f"{cpu} ", "toolchains": self._offered}
+        facts = {"environment": {"cpu": {"model": cpu}}, "toolchains": self._offered}
         self.here[name] = make_offer(name, address=f"tcp://{name}/{start}", cores=1, **facts)
         self.on_change()
 

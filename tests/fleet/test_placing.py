@@ -19,26 +19,24 @@ from harness.fleet.placing import (
     devices_of_fleet,
     own_versions,
     place,
-    record_of,
     require_same_versions,
     unfit,
     why_nowhere,
 )
 from harness.machine.environment import machine_class
+from harness.records.run import HostRecord
 from harness.report.data import to_json
 from harness.report.terminal import to_terminal
 from tests.builders import a_device, a_suite
 from tests.fleet.scripted import make_facts, make_offer, told
 
 
-def a_host(name: str, *devices: str, **changes: Any) -> Host:
+def a_host(name: str, *devices: str, cpu: str = "EPYC", kind: str = "EPYC", **changes: Any) -> Host:
     """A host that has these devices, or else cpu."""
     missing = dict.fromkeys(("cpu", "gpu"), "there is none") | dict.fromkeys(devices or ("cpu",), "")
     tools = {"3.13.0": OfferedToolchain(compiler_sha256="5e", cpu=None)}
-    host = Host(
-        name=name, classes=dict.fromkeys(missing, "EPYC"), host_cpu="EPYC avx2", missing=missing, toolchains=tools
-    )
-    return replace(host, **changes)
+    record = HostRecord(name=name, environment={"machine": {"class": kind}, "cpu": {"model": cpu, "flags": "avx2"}})
+    return replace(Host(record=record, missing=missing, toolchains=tools), **changes)
 
 
 def a_group(model: str, device: str = "cpu", **changes: Any) -> Need:
@@ -80,8 +78,8 @@ def test_a_group_goes_where_its_device_is_and_after_a_loss_to_who_has_least_to_d
     [
         ({}, {}, ""),
         ({"toolchains": {}}, {}, ""),  # it installs that release
-        ({"host_cpu": "EPYC avx512"}, {}, "it has another CPU than the one that the modules are made for"),
-        ({"classes": {"cpu": "Xeon"}}, {}, "it is of another class than the host that has begun (EPYC)"),
+        ({"cpu": "EPYC 2"}, {}, "it has another CPU than the one that the modules are made for"),
+        ({"kind": "Xeon"}, {}, "it is of another class than the host that has begun (EPYC)"),
         ({}, {"compilers": {"3.13.0": "aa"}}, "its IREE 3.13.0 is another build than the client's"),
         ({}, {"peers": frozenset(["torch"])}, "it does not know torch"),
     ],
@@ -98,9 +96,8 @@ def test_a_class_is_in_the_users_words_or_of_processor_and_system_and_has_the_de
     suite = a_suite(devices=(a_device("gpu", uri="cuda"), a_device("cpu", uri="local-sync")))
     offer = make_offer()
     host = Host.of(offer, suite)
-    assert host.classes["cpu"] == offer.machine_class == "AMD EPYC 7B13, 8 cores, Linux x86_64"
-    assert host.classes["gpu"] == f"{offer.machine_class}, NVIDIA H100"
-    assert Host.recalled(record_of(offer, suite), suite).classes == host.classes
+    assert host.class_with("cpu") == offer.machine_class == "AMD EPYC 7B13, 8 cores, Linux x86_64"
+    assert host.class_with("gpu") == f"{offer.machine_class}, NVIDIA H100"
     said = make_offer(environment={**offer.environment, "machine": {"class": "rack 7"}})
     assert machine_class({**said.environment, "device_names": {"gpu": "H100"}}, "gpu") == "rack 7, H100"
 
