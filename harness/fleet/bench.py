@@ -125,8 +125,7 @@ class FleetRows(Dispatcher):
     def latencies(self, work: Work, *, seed: int, call_limit_s: float, on_round: Callable[[Round], None]) -> Sampling:
         """On the row's host."""
         task = RowTask(name=work.name, base=work.base, head=work.head, seed=seed, call_limit_s=call_limit_s)
-        environments = {record.name: record.environment for record in self.hosts}
-        noise = noise_of(environments.get(self._placed[work.name], {}))
+        noise = noise_of(self.all[self._placed[work.name]].host.record.environment)
         return Sampling(sample=self._sampler(task, limit_s(call_limit_s), on_round), noise=noise)
 
     def compiles(self, work: Work, limits: Limits) -> Sampling:

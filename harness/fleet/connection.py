@@ -46,7 +46,7 @@ class Fleet:
 
     def __init__(self, access: Access, client: Client) -> None:
         self.access, self.client = access, client
-        self._loop: asyncio.AbstractEventLoop = client.sync(_own_loop)
+        self._loop: asyncio.AbstractEventLoop = client.loop.asyncio_loop  # type: ignore[union-attr]  # of tornado
         self.on_change: Callable[[], None] = lambda: None  # Called in the client's thread when a host has come or gone
         self._waits: Mapping[str, int] = {}
         client.subscribe_topic(HOSTS_TOPIC, lambda _: self.on_change())
@@ -103,10 +103,6 @@ class Fleet:
             return await getattr(scheduler, operation)(**message)
         except OSError as error:
             raise PlaceGone(f"{self.access}: the scheduler has gone") from error
-
-
-async def _own_loop() -> asyncio.AbstractEventLoop:
-    return asyncio.get_running_loop()
 
 
 @contextlib.contextmanager

@@ -343,46 +343,41 @@ class Dispatcher:
         packed, address = order.packed, state.address
         async with state.sends:
             contents = await self._send(state, packed)
-        key = f"{order.what} #{next(self._numbers)}"
         arguments = packed.data, tuple(packed.files), contents
-        options = {"key": key, "resources": {job.resource: 1}}
-        answer = await self._submit(state, order.task, *arguments, within_s=order.limit_s, **options)
-        if answer is None:
-            self._lose(
-                state,
-                f"does not come to an end with {order.what} within {order.limit_s:.0f} s; it gets nothing more until "
-                "its worker starts again",
-            )
-            raise WorkerLost
+        own = {"key": f"{order.what} #{next(self._numbers)}", "resources": {job.resource: 1}}
+        answer = await self._submit(state, order.task, *arguments, order=order, **own)
         if state.address == address:
             state.known.update(packed.files)
         await self._fetch(state, answer)
         return answer.value
 
     async def _submit(
-        self,
-        state: HostState,
-        task: Callable[..., Answer],
-        *arguments: Any,
-        within_s: float | None = None,
-        **options: Any,
-    ) -> Answer | None:
-        """What a task gives on a host; None where it gives nothing within that time."""
+        self, state: HostState, task: Callable[..., Answer], *arguments: Any, order: Order | None = None, **options: Any
+    ) -> Answer:
+        """What a task gives on a host; where it is of no order, it has to do with files."""
         address, gone = state.address, state.gone
         if not address:
             raise WorkerLost
         own = {"workers": [address], "allow_other_workers": False, "pure": False, "retries": 0}
+        if order is None:
+            own["priority"] = _FILES_FIRST
         # A future that nobody holds calls its task back.
         result = asyncio.ensure_future(_result(self._fleet.client.submit(task, *arguments, **own, **options)))
         lost = asyncio.ensure_future(gone.wait())
+        within_s = None if order is None else order.limit_s
         try:
             done, _ = await asyncio.wait({result, lost}, timeout=within_s, return_when=asyncio.FIRST_COMPLETED)
             answer = result.result() if result.done() else None
         finally:
             for waiting in (result, lost):
                 waiting.cancel()
-        if not done:
-            return None
+        if not done and order is not None:
+            self._lose(
+                state,
+                f"does not come to an end with {order.what} within {within_s:.0f} s; it gets nothing more until its "
+                "worker starts again",
+            )
+            raise WorkerLost
         if answer is None:
             self._require_fleet()
             if state.address == address:  # Dask knows it first
@@ -393,11 +388,6 @@ class Dispatcher:
             raise Refused(answer.trouble)
         return answer
 
-    async def _now(self, state: HostState, task: Callable[..., Answer], *arguments: Any) -> Any:
-        """What a task gives that has to do with files."""
-        answer = await self._submit(state, task, *arguments, priority=_FILES_FIRST)
-        return answer.value if answer is not None else None
-
     async def _send(self, state: HostState, packed: Packed) -> dict[Item, bytes]:
         """Send large files that a host lacks; the small ones that it may lack, which go along with the task."""
         unknown = {item: path for item, path in packed.files.items() if item not in state.known}
@@ -405,10 +395,11 @@ class Dispatcher:
             contents = small_ones(unknown)
             large = tuple(item for item in unknown if item not in contents)
             sender = os.urandom(6).hex()
-            for item in await self._now(state, tasks.lacking, large) if large else ():
+            answer = await self._submit(state, tasks.lacking, large) if large else Answer(value=())
+            for item in answer.value:
                 for offset, size in item.chunks:
                     chunk = read_chunk(unknown[item], offset, size)
-                    await self._now(state, tasks.receive, item, offset, chunk, sender)
+                    await self._submit(state, tasks.receive, item, offset, chunk, sender)
                     self.sent_bytes += size
         state.known.update(large)
         self.sent_bytes += sum(map(len, contents.values()))
@@ -422,7 +413,7 @@ class Dispatcher:
                 for offset, size in item.chunks:
                     chunk = answer.contents.get(item)
                     if chunk is None:
-                        chunk = await self._now(state, tasks.send, item, offset, size)
+                        chunk = (await self._submit(state, tasks.send, item, offset, size)).value
                     write_chunk(item, offset, chunk, sender)
                     self.fetched_bytes += len(chunk)
         except Damaged as error:  # another host may do it

@@ -102,7 +102,7 @@ class ScriptedFleet(Fleet):
             submit=self._submit,
             status="running",
             subscribe_topic=lambda *_: None,
-            sync=lambda work: asyncio.run_coroutine_threadsafe(work(), self._events).result(),
+            loop=SimpleNamespace(asyncio_loop=self._events),
         )
         super().__init__(Access(scheme="tls", host="bench", port=8786), client)
         self._offered = {toolchain.version: OfferedToolchain(compiler_sha256=toolchain.compiler_sha256, cpu=None)}

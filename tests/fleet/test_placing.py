@@ -23,7 +23,6 @@ from harness.fleet.placing import (
     unfit,
     why_nowhere,
 )
-from harness.machine.environment import machine_class
 from harness.records.run import HostRecord
 from harness.report.data import to_json
 from harness.report.terminal import to_terminal
@@ -92,14 +91,12 @@ def test_what_makes_a_host_unfit(host: dict[str, Any], group: dict[str, Any], wh
 # --- What an asker makes of a host's offer ---
 
 
-def test_a_class_is_in_the_users_words_or_of_processor_and_system_and_has_the_device() -> None:
+def test_a_class_has_the_device() -> None:
     suite = a_suite(devices=(a_device("gpu", uri="cuda"), a_device("cpu", uri="local-sync")))
     offer = make_offer()
     host = Host.of(offer, suite)
     assert host.class_with("cpu") == offer.machine_class == "AMD EPYC 7B13, 8 cores, Linux x86_64"
     assert host.class_with("gpu") == f"{offer.machine_class}, NVIDIA H100"
-    said = make_offer(environment={**offer.environment, "machine": {"class": "rack 7"}})
-    assert machine_class({**said.environment, "device_names": {"gpu": "H100"}}, "gpu") == "rack 7, H100"
 
 
 def test_a_fleet_has_what_any_of_its_hosts_has() -> None:
