@@ -24,11 +24,7 @@ _STATUS: dict[Word, int] = {"good": ExitCode.OK, "bad": ExitCode.REGRESSION, "ca
 
 
 @app.command
-def bisect(
-    options: BisectOptions | None = None,
-    *,
-    format: PageFormat = "terminal",  # noqa: A002 (the option's name)
-) -> int:
+def bisect(options: BisectOptions | None = None, *, format: PageFormat = "terminal") -> int:
     """Find the release since which a case is slower, or the flags that make it so.
 
     harness bisect suites/esrgan.toml --case rdb/stock@cpu --good iree==3.6.0 --bad iree==3.8.0
@@ -78,11 +74,7 @@ def verdict(options: VerdictOptions) -> int:
 
 
 @app.command
-def tune(
-    options: TuneOptions | None = None,
-    *,
-    format: PageFormat = "terminal",  # noqa: A002 (the option's name)
-) -> int:
+def tune(options: TuneOptions | None = None, *, format: PageFormat = "terminal") -> int:
     """Search the flags, plugins and lowering configurations that make a model fast.
 
     harness tune suites/models.toml --model efficientnet --device cpu --budget 15m --out tuned/

@@ -37,7 +37,7 @@ def compare(
     options: CompareOptions | None = None,
     *,
     strict: Flag = False,
-    format: Format = "terminal",  # noqa: A002 (the option's name)
+    format: Format = "terminal",
     full: Flag = False,
     out: Path | None = None,
 ) -> int:
@@ -149,7 +149,7 @@ def selfcheck(options: SelfcheckOptions) -> int:
 def explain(
     options: ExplainOptions | None = None,
     *,
-    format: Format = "terminal",  # noqa: A002 (the option's name)
+    format: Format = "terminal",
     full: Flag = False,
     out: Path | None = None,
 ) -> int:

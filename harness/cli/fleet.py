@@ -196,12 +196,7 @@ def _access_of_server(command: str, address: str, option: str, member: Membershi
 
 
 @fleet.command
-def status(
-    *,
-    fleet: str,
-    member: _Member = _ANYBODY,
-    format: PageFormat = "terminal",  # noqa: A002 (the option's name)
-) -> int:
+def status(*, fleet: str, member: _Member = _ANYBODY, format: PageFormat = "terminal") -> int:
     """Say which hosts a fleet has, what each does now, what waits, and why.
 
     harness fleet status --fleet tls://bench:8786

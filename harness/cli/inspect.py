@@ -22,7 +22,7 @@ from harness.doctor.examine import devices_of, diagnose, diagnosis_page, render_
 from harness.errors import ExitCode, ToolchainError, UsageError
 from harness.files import shipped
 from harness.ir.counts import check_ops
-from harness.options import DataFormat, Loudness
+from harness.options import DataFormat
 from harness.plugins import PLUGINS
 from harness.process import Limits
 from harness.report.command_pages import find_registered, registered_json, registered_page
@@ -89,16 +89,18 @@ def ir(options: IrOptions | None = None) -> int:
 @app.command
 def ablate(options: AblateOptions) -> int:
     """Run a model with no option of a plugin, each alone, all but each, and all."""
-    suite = write_ablation(options)
-    _say_where(suite, "option", options)
-    chosen = RunOptions(suite, budget_s=options.budget_s, results=options.results)
-    chosen = replace(chosen, quiet=options.quiet, verbose=options.verbose)
-    return run_and_print(chosen, options.format, purpose="ablate")
+    chosen = RunOptions(write_ablation(options), budget_s=options.budget_s)
+    return _run_variants(chosen, "option", options, purpose="ablate")
 
 
-def _say_where(suite: Path, each: str, options: Loudness) -> None:
-    sentence = f"{suite}: each {each} as a variant; `harness run {shlex.quote(str(suite))}` repeats this"
-    teller(quiet=options.quiet)(sentence)
+def _run_variants(chosen: RunOptions, each: str, options: AblateOptions | BenchOptions, *, purpose: str) -> int:
+    """Say where the suite is that was made for these options, and run it."""
+    suite = chosen.suite
+    teller(quiet=options.quiet)(
+        f"{suite}: each {each} as a variant; `harness run {shlex.quote(str(suite))}` repeats this"
+    )
+    chosen = replace(chosen, results=options.results, quiet=options.quiet, verbose=options.verbose)
+    return run_and_print(chosen, options.format, purpose=purpose)
 
 
 @app.command
@@ -107,11 +109,8 @@ def bench(options: BenchOptions) -> int:
 
     harness bench model.mlir --flags "--iree-opt-level=O2" --flags "--iree-opt-level=O3"
     """
-    suite = write_bench(options)
-    _say_where(suite, "set of flags", options)
-    chosen = RunOptions(suite, toolchains=options.toolchains, generations=options.generations, results=options.results)
-    chosen = replace(chosen, quiet=options.quiet, verbose=options.verbose)
-    return run_and_print(chosen, options.format, purpose="bench")
+    chosen = RunOptions(write_bench(options), toolchains=options.toolchains, generations=options.generations)
+    return _run_variants(chosen, "set of flags", options, purpose="bench")
 
 
 @app.command
@@ -163,7 +162,7 @@ def completion(shell: Literal["bash", "zsh", "fish"]) -> int:
 
 
 @app.command
-def plugins(*names: str, format: DataFormat = "terminal") -> int:  # noqa: A002 (the option's name)
+def plugins(*names: str, format: DataFormat = "terminal") -> int:
     """Show the plugins, builders and peers that are installed, with their options.
 
     Args:
@@ -176,7 +175,7 @@ def plugins(*names: str, format: DataFormat = "terminal") -> int:  # noqa: A002 
 
 
 @app.command
-def doctor(*suites: Path, format: DataFormat = "terminal") -> int:  # noqa: A002 (the option's name)
+def doctor(*suites: Path, format: DataFormat = "terminal") -> int:
     """Say what is here: tools, drivers, devices, and what would make timing noisy.
 
     A device that is not here is a note, and missing where a suite asks for it.

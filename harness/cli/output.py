@@ -6,7 +6,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from harness.errors import UsageError
 from harness.options import Format
@@ -62,14 +62,6 @@ def print_text(text: str, out: Path | None = None) -> None:
         out.write_text(text, encoding="utf-8")
 
 
-def print_page(page: Page, output_format: Literal["terminal", "markdown"], out: Path | None = None) -> None:
-    """Lay out a page for the terminal or as Markdown, and write it."""
-    if output_format == "markdown":
-        print_text(to_markdown(page), out)
-    else:
-        print_text(to_terminal(page, **terminal_form(out)), out)
-
-
 def print_report(
     found: Any, output_format: Format, out: Path | None = None, *, full: bool = False, results: Path | None = None
 ) -> None:
@@ -81,8 +73,10 @@ def emit(output_format: str, page: Callable[[], Page], data: Callable[[], str], 
     """Write a page for people, or with json the data for programs."""
     if output_format == "json":
         print_text(data(), out)
+    elif output_format == "markdown":
+        print_text(to_markdown(page()), out)
     else:
-        print_page(page(), "markdown" if output_format == "markdown" else "terminal", out)
+        print_text(to_terminal(page(), **terminal_form(out)), out)
 
 
 def checked_address(option: str, url: str | None) -> str:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import shlex
 import tempfile
-from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import KW_ONLY, asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +14,7 @@ from cyclopts import App, Parameter
 from harness.cli.app import app
 from harness.cli.output import emit, print_text, tell
 from harness.errors import ExitCode, RunError, UsageError
-from harness.options import DataFormat
+from harness.options import DataFormat, command_options
 from harness.progress import Silent, Terminal
 from harness.report import render
 from harness.report.command_pages import listed_page, merged_page, verified_page
@@ -58,7 +57,7 @@ def merge(
     /,
     *,
     into: str = "results",
-    format: DataFormat = "terminal",  # noqa: A002 (the option's name)
+    format: DataFormat = "terminal",
 ) -> int:
     """Copy finished runs and comparisons of other machines into a results folder.
 
@@ -78,52 +77,42 @@ def merge(
     return ExitCode.USAGE if any(outcome.fate == "refused" for outcome in outcomes) else ExitCode.OK
 
 
+@command_options
+@dataclass(frozen=True)
+class TagOptions:
+    """Which runs get or lose a tag.
+
+    Attributes:
+        runs: Runs by path, id, `latest`, `@-1` or beginning; then the tag.
+        results: The results folder, a path or a URL.
+        who: Your name (default: that of your account).
+    """
+
+    runs: Annotated[list[str], Parameter(negative="")]
+    _: KW_ONLY
+    results: str = "results"
+    who: str | None = None
+
+
 @results_app.command
-def tag(
-    runs: Annotated[list[str], Parameter(negative="")],
-    /,
-    *,
-    results: str = "results",
-    who: str | None = None,
-) -> int:
+def tag(options: TagOptions) -> int:
     """Give runs a tag: the last of the names is the tag, as in `harness results tag latest experiment`.
 
     `harness history` and the dashboard leave out runs with the tag experiment, which those of compare, selfcheck,
     ablate and bench have from their beginning; --leave-out and --only take any tag. Runs themselves never change: tags
     lie in the folder marks/ beside them, and are merged like runs.
-
-    Args:
-        runs: Runs by path, id, `latest`, `@-1` or beginning; then the tag.
-        results: The results folder, a path or a URL.
-        who: Your name (default: that of your account).
     """
-    return _tag(runs, results, who, removed=False)
+    return _tag(options, removed=False)
 
 
 @results_app.command
-def untag(
-    runs: Annotated[list[str], Parameter(negative="")],
-    /,
-    *,
-    results: str = "results",
-    who: str | None = None,
-) -> int:
-    """Take a tag from runs: the last of the names is the tag, as in `harness results untag latest experiment`.
-
-    Args:
-        runs: Runs by path, id, `latest`, `@-1` or beginning; then the tag.
-        results: The results folder, a path or a URL.
-        who: Your name (default: that of your account).
-    """
-    return _tag(runs, results, who, removed=True)
+def untag(options: TagOptions) -> int:
+    """Take a tag from runs: the last of the names is the tag, as in `harness results untag latest experiment`."""
+    return _tag(options, removed=True)
 
 
 @results_app.command(name="list")
-def list_runs(
-    results: str = "results",
-    *,
-    format: DataFormat = "terminal",  # noqa: A002 (the option's name)
-) -> int:
+def list_runs(results: str = "results", *, format: DataFormat = "terminal") -> int:
     """List the runs of a results folder with their tags, its comparisons and its explanations, the newest first.
 
     Args:
@@ -165,8 +154,9 @@ def _compares(folder: Path) -> str:
     return ""
 
 
-def _tag(names: Sequence[str], results: str, who: str | None, *, removed: bool) -> int:
-    *runs, tag = names
+def _tag(options: TagOptions, *, removed: bool) -> int:
+    *runs, tag = options.runs
+    results = options.results
     command = "untag" if removed else "tag"
     if not runs:
         raise UsageError(
@@ -174,7 +164,7 @@ def _tag(names: Sequence[str], results: str, who: str | None, *, removed: bool) 
         )
     if not is_tag(tag):
         raise UsageError(f"{shown(tag)!r} is no tag; write letters, digits and . _ + -, at most 64")
-    name = checked_name(who)
+    name = checked_name(options.who)
     by_place: dict[str, dict[str, None]] = {}
     for given in runs:
         if is_url(results):
@@ -203,11 +193,7 @@ def _tag(names: Sequence[str], results: str, who: str | None, *, removed: bool) 
 
 
 @results_app.command
-def verify(
-    results: str = "results",
-    *,
-    format: DataFormat = "terminal",  # noqa: A002 (the option's name)
-) -> int:
+def verify(results: str = "results", *, format: DataFormat = "terminal") -> int:
     """Check that every run, comparison and explanation is what it was when it was written.
 
     The exit status is 2 if anything is damaged, has changed, or is of a later harness.

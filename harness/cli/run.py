@@ -186,7 +186,7 @@ def _status_of(checked: Checked) -> ExitCode:
 
 
 @app.command
-def run(options: RunOptions | None = None, *, format: Format = "terminal") -> int:  # noqa: A002 (the option's name)
+def run(options: RunOptions | None = None, *, format: Format = "terminal") -> int:
     """Compile, check and measure every case of a suite, and print the report.
 
     The exit status is 3 if a case failed or is missing, or if nothing was measured; a shard without a case ends with 0.

@@ -33,9 +33,7 @@ def merged(*sources: Path, into: Path) -> list[Outcome]:
     return merge([str(source) for source in sources], str(into), rows_of, str, Silent())
 
 
-def test_folders_of_several_places_are_copied_once_and_get_tables_of_their_own_records(
-    tmp_path: Path,
-) -> None:
+def test_folders_of_several_places_are_copied_once_and_get_tables_of_their_own_records(tmp_path: Path) -> None:
     one, other, into = tmp_path / "one", tmp_path / "other", tmp_path / "deep" / "into"
     names = [a_run(one, 0).name, a_comparison(one).name, a_run(other, 1).name]
     expected = {**contents(one), **contents(other)}
