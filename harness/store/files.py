@@ -183,12 +183,11 @@ def parse_versioned(
     try:
         document = from_json(content, allow_inf_nan=False)
         found = document["schema_version"]
-        is_newer = isinstance(found, int) and found > version
-        values = None if is_newer else fields(document)
+        if found > version:
+            raise NewerSchemaError(f"{source}: has schema {found}, and this harness reads {version}; upgrade it")
+        values = fields(document)
     except (ValueError, LookupError, TypeError):
         raise RunError(f"{source}: is damaged; {remedy}") from None
-    if is_newer:
-        raise NewerSchemaError(f"{source}: has schema {found}, and this harness reads {version}; upgrade it")
     return parsed(values, kind, source, remedy)
 
 

@@ -326,14 +326,13 @@ def connect(folder: Path | None = None) -> duckdb.DuckDBPyConnection:
 
 def lock(connection: duckdb.DuckDBPyConnection) -> None:
     """From here on, statements read and write no files, and cannot change that."""
-    import duckdb
-
-    connection.execute("SET enable_external_access = false")
-    for optional in ("python_enable_replacements", "autoload_known_extensions", "autoinstall_known_extensions"):
-        try:
-            connection.execute(f"SET {optional} = false")
-        except duckdb.Error:  # not in every release
-            continue
+    for setting in (
+        "enable_external_access",
+        "python_enable_replacements",
+        "autoload_known_extensions",
+        "autoinstall_known_extensions",
+    ):
+        connection.execute(f"SET {setting} = false")
     connection.execute("SET lock_configuration = true")
 
 

@@ -384,7 +384,7 @@ class TuneDirectory(WorkDirectory):
         file = path / TUNING.begun_file
         begun = parsed(adapter(Begun).dump_json(begun), Begun, file, "")  # as it is read again
         if file.is_file():
-            before = _read_begun(file)
+            before = read_value(file, Begun, "name another folder with --out")
             if before.machine != begun.machine:
                 raise UsageError(f"--out: {path} is a search of another machine; name another folder")
             # What an earlier harness did not write down is not known to differ.
@@ -410,7 +410,3 @@ class TuneDirectory(WorkDirectory):
             return
         with self.writing():
             self._remove(file)
-
-
-def _read_begun(file: Path) -> Begun:
-    return read_value(file, Begun, "name another folder with --out")

@@ -144,6 +144,7 @@ REMEDY = "remove that line or take the run from a backup"
         (second_line(b""), f"2 is damaged (Invalid JSON: EOF while parsing a value at column 0); {REMEDY}"),
         (second_line(b'{"group": "g"}'), f"rounds.jsonl: line 2 is damaged (generation: Field required); {REMEDY}"),
         *((header(content), NO_HEADER) for content in (b"", b"[]", b"{}", b"\xff\xfe", b"[" * 200_000)),
+        *((header(b'{"schema_version": %b}' % number), NO_HEADER) for number in (b"9" * 5000, b'"1"', b"null")),
         (header(b'{"schema_version": 2, "x": 1}'), "run.json: has schema 2, and this harness reads 1; upgrade it"),
         (lambda run: edit(run / "run.json", cases=[{"name": "x"}]), "run.json: is damaged (cases.0.id: Field required"),
         (in_place_of_rounds(Path.mkdir), NO_FILE),
