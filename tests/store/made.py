@@ -2,8 +2,6 @@
 
 import json
 import resource
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
@@ -72,12 +70,6 @@ def room_for(size: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
-def start(code: str, *arguments: object) -> subprocess.Popen[str]:
-    """Another process of the harness, in which this code runs."""
-    command = [sys.executable, "-c", code, *map(str, arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -5,7 +5,6 @@ Places that mean harm, disks that are full and processes that are killed: a sent
 
 import os
 import shutil
-import signal
 from pathlib import Path
 
 import pytest
@@ -24,7 +23,6 @@ from tests.store.made import (
     finished_as_it_is,
     room_for,
     runs,
-    start,
     why,
 )
 
@@ -143,39 +141,9 @@ def test_a_disk_that_is_full_keeps_nothing_of_a_folder_and_says_so(tmp_path: Pat
     assert set(fates(merged(tmp_path / "from", into=tmp_path / "into")).values()) == {"copied", "already there"}
 
 
-# --- Several processes at once, and one that is killed ---
-
-_MERGE = """
-import sys
-from harness.report.rows import rows_of
-from harness.store.merging import (merge)
-from harness.progress import Silent
-for outcome in merge([sys.argv[1]], sys.argv[2], rows_of, str, Silent()):
-    print(outcome.fate)
-"""
-_KILLED = """
-import os, signal, sys
-from pathlib import Path
-from harness.store import place
-real, seen = place._copy_file, []
-def copy(source, target):
-    seen.append(source)
-    if len(seen) == 10:
-        os.kill(os.getpid(), signal.SIGKILL)
-    real(source, target)
-place._copy_file = copy
-"""
-
-
-def test_a_merge_that_was_killed_leaves_whole_folders_and_the_next_one_goes_on(tmp_path: Path) -> None:
-    first, second = runs(tmp_path / "from", 2)
-    process = start(_KILLED + _MERGE, tmp_path / "from", tmp_path / "into")
-    process.communicate(timeout=120)
-    assert process.returncode == -signal.SIGKILL
-    assert sorted(path.name for path in (tmp_path / "into").glob("[!.]*")) == [first]
-    assert len(list((tmp_path / "into").glob(".copying-*"))) == 1
-    assert fates(merged(tmp_path / "from", into=tmp_path / "into")) == {
-        first: "already there",
-        second: "copied",
-    }
-    assert contents(tmp_path / "into") == contents(tmp_path / "from")
+def test_what_a_killed_merge_left_half_copied_is_removed_by_the_next(tmp_path: Path) -> None:
+    name = a_run(tmp_path / "from").name
+    half = tmp_path / "into" / ".copying-half"
+    shutil.copytree(tmp_path / "from" / name / "tables", half)
+    assert fates(merged(tmp_path / "from", into=tmp_path / "into")) == {name: "copied"}
+    assert not half.exists()

@@ -8,10 +8,6 @@ from typing import Any
 
 import pytest
 
-from harness.cli import run_command_line
-from harness.compare.pairs import pair_runs, side_of
-from harness.compare.sides import require_comparable
-from harness.errors import ExitCode, UsageError
 from harness.history.series import open_history
 from harness.progress import Silent
 from harness.records.case import Case
@@ -95,6 +91,7 @@ def test_shards_become_the_run_that_they_are_parts_of_each_a_host_with_its_group
     for fate in ("copied", "already there"):
         outcomes = joined(into, *(shard.parent for shard in reversed(shards)))
         assert [outcome.fate for outcome in outcomes] == ["joined"] * 3 + [fate]
+        assert [outcome.why for outcome in outcomes[:3]] == [f"shard {number}/3 of {WHOLE}" for number in (3, 2, 1)]
     if url:
         return
     folder = Path(into) / WHOLE
@@ -119,19 +116,10 @@ def test_shards_become_the_run_that_they_are_parts_of_each_a_host_with_its_group
     assert "3 hosts" in (folder / "report.md").read_text()
 
 
-def test_a_joined_run_compares_and_has_a_history_as_one(tmp_path: Path) -> None:
-    runs = []
+def test_joined_runs_have_a_history_as_others(tmp_path: Path) -> None:
     for day in (21, 22):
         started, name = f"2026-11-{day}T03:15:00+00:00", f"202611{day}-031500-esrgan"
         joined(tmp_path / "into", *make_shards(tmp_path / str(day), ONE, TWO, started=started, id=name))
-        runs.append(load_run(tmp_path / "into" / f"{name}-joined"))
-    base, head = (side_of(run, run.header.id) for run in runs)
-    pairs = [pair for pair in pair_runs(base, head) if pair.case.variant == "stock"]
-    require_comparable(base, head, pairs, across_hosts=False)
-    joined(tmp_path / "elsewhere", *make_shards(tmp_path / "of-two", TWO, TWO))
-    other = side_of(load_run(tmp_path / "elsewhere" / WHOLE), "other")
-    with pytest.raises(UsageError, match=r"the two sides of \S+ \(.*\) were measured on different machines"):
-        require_comparable(base, other, pair_runs(base, other), across_hosts=False)
     with open_history(str(tmp_path / "into")) as history:
         assert set(history.query("SELECT points FROM series WHERE metric = 'latency'")["points"]) == {2}
 
@@ -175,16 +163,3 @@ def test_shards_of_other_runs_are_refused(tmp_path: Path, other: dict[str, Any],
     finished_as_it_is(shards[1])
     said = refusal(tmp_path / "into", *shards)
     assert said.removeprefix(f"{shards[1]} is not of the same run as {shards[0]}: ").startswith(why)
-
-
-def test_the_command_says_what_it_joined(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    shards = make_shards(tmp_path, ONE, TWO)
-    words = ["results", "merge", *map(str, shards), "--into", str(tmp_path / "into")]
-    assert run_command_line(words) == 0
-    out = capsys.readouterr().out
-    assert f"shard 2/2 of {WHOLE}" in out
-    assert "2 joined, 1 copied" in out
-    within = ["compare", "--within", str(tmp_path / "into" / WHOLE), "--no-remeasure", "--results", str(tmp_path)]
-    assert run_command_line(within) == ExitCode.CASE_FAILED  # mm/fast did not compile
-    assert "relu/fast@cpu" in capsys.readouterr().out
-    assert run_command_line([*words[:3], *words[4:]]) == 2
