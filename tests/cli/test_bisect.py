@@ -172,21 +172,3 @@ def test_a_report_has_the_models_and_the_device_that_are_asked_for(
     assert run_command_line(["tune", "--report", "--device", "hip"]) == 2
     assert "tuned has mlp@cpu, rdb@cpu, rdb@cuda, and none is of the --model and --device" in capsys.readouterr().err
     assert asked == []
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ("", "say what is tuned, as in `harness tune suites/models.toml --model efficientnet`"),
-        ("--report", "--report: tuned holds no search that has come to its end; name its folder with --out"),
-        ("small.toml --model nt", "small.toml: there is no model 'nt'; did you mean \"net\"?"),
-        ("small.toml --device cpus", "small.toml: there is no device 'cpus'; did you mean \"cpu\"?"),
-        ("small.toml --variant stok", "small.toml: there is no variant 'stok'; did you mean \"stock\"?"),
-    ],
-)
-def test_nothing_to_tune_or_to_report(
-    suite: None, arguments: str, words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run_command_line(["tune", *arguments.split()]) == 2
-    assert capsys.readouterr().err == f"harness: {words}\n"
-    assert not Path("tuned").exists()

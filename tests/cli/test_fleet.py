@@ -70,23 +70,3 @@ def test_what_is_refused(
     assert run_command_line(["fleet", *arguments]) == 2
     (sentence,) = capsys.readouterr().err.splitlines()
     assert words in sentence
-
-
-ON = "--fleet tcp://127.0.0.1:1"
-
-
-@pytest.mark.parametrize(
-    ("command", "words"),
-    [
-        (f"selfcheck suite.toml {ON}", "run it on each host, without --fleet"),
-        (f"run suites/smoke.toml --shard 1/2 {ON}", "over its hosts by itself; leave --shard out"),
-        (f"run suites/smoke.toml --jobs 2 {ON}", "give it to harness fleet worker"),
-        (f"run suites/smoke.toml --no-wait {ON}", "waits for whoever measures there; leave one of them out"),
-        (f"compare a b --no-wait {ON}", "waits for whoever measures there; leave one of them out"),
-        (f"compare a b --no-remeasure {ON}", "--fleet measures on hosts, and --no-remeasure measures nothing"),
-        (f"compare a b --explain {ON}", "--explain measures on this machine, and --fleet on others"),
-    ],
-)
-def test_what_is_of_one_machine_is_refused(command: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_command_line(command.split()) == 2
-    assert words in capsys.readouterr().err
