@@ -18,7 +18,7 @@ from harness.stages.bisect_session import Judged, Word
 from harness.stages.options import TuneOptions
 from harness.stages.tuning import NoStart
 from harness.store.folders import BISECT, TUNING
-from tests.builders import FLAGS, SUITE, make_bisection
+from tests.builders import make_bisection
 from tests.report.tunings import make_tuning
 
 FOUND = make_bisection(id="a-bisect", case="net/stock@cpu")
@@ -104,16 +104,7 @@ TUNED = make_tuning()
 
 
 @pytest.fixture
-def suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A suite in the working folder."""
-    monkeypatch.chdir(tmp_path)
-    Path("small.toml").write_text(SUITE)
-    Path("flags.toml").write_text(FLAGS)
-    Path("net.mlir").touch()
-
-
-@pytest.fixture
-def asked(suite: None, monkeypatch: pytest.MonkeyPatch) -> list[TuneOptions]:
+def asked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[TuneOptions]:
     """The options that searches were called with; each finds something, but for the model `broken`."""
     options: list[TuneOptions] = []
 

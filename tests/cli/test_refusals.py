@@ -7,7 +7,6 @@ import pytest
 
 from harness.cli import run_command_line
 from harness.metrics import PHASES
-from tests.builders import FLAGS, SUITE
 
 IR = "ir gone.toml a/b@c"
 ONE_PHASE = "--format mlir prints one phase; say which with --phase"
@@ -15,16 +14,6 @@ TABLE = "--ops chooses what the table shows; leave it out with --format json"
 TAKEN = "is the name of a Python package or a plugin already; choose another"
 ON = "--fleet tcp://127.0.0.1:1"
 WAITS = "waits for whoever measures there; leave one of them out"
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working folder, with a suite."""
-    monkeypatch.chdir(tmp_path)
-    for name, text in (("small.toml", SUITE), ("flags.toml", FLAGS), ("net.mlir", "")):
-        (tmp_path / name).write_text(text)
-    (tmp_path / "mine" / "docs").mkdir(parents=True)
-    return tmp_path
 
 
 @pytest.mark.parametrize(
@@ -59,6 +48,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_command_line_that_is_refused(
     line: str, words: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    (folder / "mine" / "docs").mkdir(parents=True)
     before = sorted(folder.rglob("*"))
     assert run_command_line(shlex.split(line)) == 2
     (sentence,) = capsys.readouterr().err.splitlines()
