@@ -11,10 +11,9 @@ import pytest
 from harness.cli import run_command_line
 from harness.github.posting import comparison_with_own_commands, report_with_own_commands
 from harness.records.comparison import Comparison
-from harness.report.run_report import build_report
+from harness.report.run_report import Report, build_report
 from harness.store.folders import COMPARISON
-from harness.store.run_directory import load_run
-from tests.report.builders import make_comparison, make_row, make_timed
+from tests.report.builders import make_comparison, make_row, make_small_run, make_timed, with_cases
 
 PUBLISHED = Path(__file__).parents[2] / "results/published/esrgan"
 HASH = "0123456789ab"
@@ -82,25 +81,18 @@ def test_what_a_row_is_decides_its_options_and_what_prepares_trees_is_named_only
 def test_names_and_settings_that_lead_away_are_left_out_and_a_runs_cases_are_run_again_with_its_releases() -> None:
     kept = compared(id="../x", head={"suite": "--results=/etc"})
     assert (kept.id, kept.head.suite) == ("", "./--results=/etc")
-    report = build_report(load_run(PUBLISHED))
 
-    def own(toolchain: str = "", **facts: Any) -> Any:
-        """The report as a comment has it, as if the run's header said so."""
-        rows = ((section, section.rows) for section in report.sections)
-        sections = tuple(
-            replace(section, rows=tuple(replace(row, toolchain=toolchain or row.toolchain) for row in of_section))
-            for section, of_section in rows
-        )
-        run = replace(report.run, header=replace(report.header, **facts))
-        return report_with_own_commands(replace(report, run=run, sections=sections))
+    def own(toolchain: str = "3.13.0", **facts: Any) -> Report:
+        """The report of a run as a comment has it, whose header says so."""
+        run = with_cases(make_small_run(), toolchain=toolchain)
+        return report_with_own_commands(build_report(replace(run, header=replace(run.header, **facts))))
 
     header = own(id="a b", suite="@x", command=EVIL, settings={"fleet": "tls://evil.example"}).header
     assert (header.id, header.suite, header.command, header.settings) == ("", "./@x", (), {})
     row = next(iter(own().rows()))
-    assert row.repro == (f"harness run {report.header.suite} --filter {shlex.quote(glob.escape(row.case))}",)
+    assert row.repro == (f"harness run {SUITE} --filter {shlex.quote(glob.escape(row.case))}",)
     asked = ("harness", "run", "--toolchain", "3.13.0")
-    release = report.sections[0].toolchains[0]
-    assert own(command=asked).header.command == ("harness", "run", report.header.suite, "--toolchain", release)
+    assert own(command=asked).header.command == ("harness", "run", SUITE, "--toolchain", "3.13.0")
     assert own("--x", command=asked).header.command == ()
 
 

@@ -4,8 +4,6 @@ import base64
 import json
 import os
 import shutil
-import signal
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -72,8 +70,8 @@ def test_a_run_without_a_base_is_read_too_but_nothing_that_is_too_large_or_a_lin
 
 
 @pytest.fixture(autouse=True)
-def report(github: FakeGitHub, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
-    """A comparison, an environment with a token, and the signal handlers of before when it is over."""
+def report(github: FakeGitHub, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A comparison, and an environment with a token."""
     monkeypatch.setenv("GITHUB_TOKEN", TOKEN)
     monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
     monkeypatch.setenv("GITHUB_API_URL", github.url)
@@ -81,10 +79,7 @@ def report(github: FakeGitHub, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     work.mkdir()
     monkeypatch.chdir(work)
     (work / "comparison.json").write_text(render(COMPARISON, "json"))
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    yield work / "comparison.json"
-    for number, handler in handlers.items():
-        signal.signal(number, handler)
+    return work / "comparison.json"
 
 
 def post(report: Path, *options: str) -> int:
