@@ -14,19 +14,7 @@ from distributed.core import Server
 
 from harness.errors import HarnessError, UsageError
 from harness.fleet import access, worker
-from harness.fleet.access import (
-    AUTHORITY,
-    AUTHORITY_KEY,
-    CERTIFICATE,
-    KEY,
-    Access,
-    access_to,
-    ask,
-    make_fleet,
-    make_member,
-    read_member,
-    soon_over,
-)
+from harness.fleet.access import Access, access_to, ask, make_fleet, make_member, read_member, soon_over
 from harness.fleet.placing import own_versions
 from harness.fleet.scheduler import FACTS
 from harness.fleet.worker import wait_for_place
@@ -95,7 +83,7 @@ def members(tmp_path_factory: pytest.TempPathFactory) -> Path:
         make_member(folder / "ended", folder / "ours", -1)
     # A defector takes our authority for itself, but none of our keys.
     make_member(folder / "defector", folder / "stranger", 9)
-    (folder / "defector" / AUTHORITY).write_bytes((folder / "ours" / AUTHORITY).read_bytes())
+    (folder / "defector" / access.AUTHORITY).write_bytes((folder / "ours" / access.AUTHORITY).read_bytes())
     return folder
 
 
@@ -124,12 +112,12 @@ def test_files_are_for_their_owner_alone_and_never_overwritten(tmp_path: Path) -
     folder, member = tmp_path / "fleet", tmp_path / "member"
     make_fleet(folder, 365)
     modes = {path.name: path.stat().st_mode & 0o777 for path in folder.iterdir()}
-    assert modes == dict.fromkeys((AUTHORITY, AUTHORITY_KEY, CERTIFICATE, KEY), 0o600)
+    assert modes == dict.fromkeys((access.AUTHORITY, access.AUTHORITY_KEY, access.CERTIFICATE, access.KEY), 0o600)
     ends = make_member(member, folder, 10**12)
     assert 3640 < (ends - datetime.now(timezone.utc)).days < 3650  # no longer than its authority
     assert soon_over(member, ends - timedelta(days=31)) == ""
     assert "UTC only; make a new one where" in soon_over(member, ends - timedelta(days=29))
-    assert not (member / AUTHORITY_KEY).exists()
+    assert not (member / access.AUTHORITY_KEY).exists()
     kept = {path: path.read_bytes() for path in (*folder.iterdir(), *member.iterdir())}
     with pytest.raises(HarnessError, match=r"File exists.*choose another folder"):
         make_fleet(folder, 365)
@@ -138,39 +126,32 @@ def test_files_are_for_their_owner_alone_and_never_overwritten(tmp_path: Path) -
     assert kept == {path: path.read_bytes() for path in (*folder.iterdir(), *member.iterdir())}
 
 
-def _another(folder: Path, file: str) -> None:
-    make_fleet(folder / "other", 365)
-    (folder / "fleet" / file).write_bytes((folder / "other" / file).read_bytes())
-
-
-def _read(folder: Path) -> object:
-    return read_member(folder / "fleet")
-
-
-def _make(folder: Path) -> object:
-    return make_member(folder / "member", folder / "fleet", 30)
+def _of_another_fleet(file: Path) -> None:
+    make_fleet(file.parent / "other", 365)
+    (file.parent / "other" / file.name).replace(file)
 
 
 @pytest.mark.parametrize(
-    ("harm", "act", "words"),
+    ("file", "harm", "words"),
     [
-        (lambda folder: (folder / "fleet" / KEY).chmod(0o640), _read, "run `chmod 600 "),
-        (lambda folder: _another(folder, KEY), _read, "do not belong together, or are damaged"),
-        (lambda folder: (folder / "fleet" / CERTIFICATE).write_text("hello"), _read, "do not belong together"),
-        (lambda folder: (folder / "fleet" / CERTIFICATE).unlink(), _read, "certificate.pem missing; make a fleet with"),
-        (lambda folder: (folder / "fleet" / AUTHORITY_KEY).chmod(0o644), _make, "chmod 600 .*authority-key.pem"),
-        (lambda folder: (folder / "fleet" / AUTHORITY_KEY).unlink(), _make, "give the folder in which"),
-        (lambda folder: _another(folder, AUTHORITY), _make, "the key is of another fleet"),
+        (access.KEY, lambda file: file.chmod(0o640), "run `chmod 600 "),
+        (access.KEY, _of_another_fleet, "do not belong together, or are damaged"),
+        (access.CERTIFICATE, lambda file: file.write_text("hello"), "do not belong together"),
+        (access.CERTIFICATE, Path.unlink, "certificate.pem missing; make a fleet with"),
+        (access.AUTHORITY_KEY, lambda file: file.chmod(0o644), "chmod 600 .*authority-key.pem"),
+        (access.AUTHORITY_KEY, Path.unlink, "give the folder in which"),
+        (access.AUTHORITY, _of_another_fleet, "the key is of another fleet"),
     ],
 )
 def test_what_is_wrong_with_a_folder_is_one_sentence(
-    tmp_path: Path, harm: Callable[[Path], object], act: Callable[[Path], object], words: str
+    tmp_path: Path, file: str, harm: Callable[[Path], object], words: str
 ) -> None:
-    make_fleet(tmp_path / "fleet", 365)
-    harm(tmp_path)
+    fleet, member = tmp_path / "fleet", tmp_path / "member"
+    make_fleet(fleet, 365)
+    harm(fleet / file)
     with pytest.raises(UsageError, match=words):
-        act(tmp_path)
-    assert not (tmp_path / "member").exists()
+        make_member(member, read_member(fleet), 30)
+    assert not member.exists()
 
 
 # --- How long a host waits for a scheduler, and for its name ---
@@ -187,10 +168,9 @@ def test_a_host_waits_for_a_scheduler_and_for_its_name_as_long_as_its_patience(
     said: list[str] = []
 
     def answer(*_: object) -> Any:
-        found = answers.pop(0) if answers else None
-        if found is None:
-            raise UsageError("nobody answers")
-        return found
+        if found := answers.pop(0) if answers else None:
+            return found
+        raise UsageError("nobody answers")
 
     monkeypatch.setattr(worker, "ask", answer)
     monkeypatch.setattr(worker, "_TRY_AGAIN_S", 0.01)

@@ -10,19 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import UsageError
+from harness.fleet import placing
 from harness.fleet.connection import fleet_now, offer_text, offers_in, status_page
-from harness.fleet.placing import (
-    Host,
-    Need,
-    OfferedToolchain,
-    choose_after_loss,
-    devices_of_fleet,
-    own_versions,
-    place,
-    require_same_versions,
-    unfit,
-    why_nowhere,
-)
+from harness.fleet.placing import Host, Need, OfferedToolchain, place, unfit
 from harness.records.run import HostRecord
 from harness.report.data import to_json
 from harness.report.terminal import to_terminal
@@ -65,11 +55,11 @@ def test_a_group_goes_where_its_device_is_and_after_a_loss_to_who_has_least_to_d
     assert placed["net@gpu"] == "b"
     assert sorted([placed["net@cpu"], placed["mlp@cpu"]]) == ["a", "c"]
     assert "odd@npu" not in placed
-    assert why_nowhere(a_group("odd", "npu"), hosts) == (
+    assert placing.why_nowhere(a_group("odd", "npu"), hosts) == (
         "odd@npu: no host can measure it (a, b, c: it does not know npu)"
     )
-    assert choose_after_loss(a_group("net"), hosts, {"a": 3, "b": 0, "c": 2}) == "c"
-    assert choose_after_loss(a_group("net"), hosts[1:2], {}) is None
+    assert placing.choose_after_loss(a_group("net"), hosts, {"a": 3, "b": 0, "c": 2}) == "c"
+    assert placing.choose_after_loss(a_group("net"), hosts[1:2], {}) is None
 
 
 @pytest.mark.parametrize(
@@ -108,13 +98,13 @@ def test_a_fleet_has_what_any_of_its_hosts_has() -> None:
         a_device("hip", uri="hip"),
     )
     suite = a_suite(devices=devices)
-    found = devices_of_fleet(suite, [make_offer("host-a"), make_offer("host-b")])
+    found = placing.devices_of_fleet(suite, [make_offer("host-a"), make_offer("host-b")])
     assert (found["gpu"].name, found["gpu"].missing, found["cpu"].missing) == ("NVIDIA H100", None, None)
     assert found["hip"].missing == (
         "no host of the fleet has it (host-a: host-a was not asked for hip devices; "
         "host-b: host-b was not asked for hip devices)"
     )
-    alone = {name: presence.missing for name, presence in devices_of_fleet(suite, [make_offer()]).items()}
+    alone = {name: presence.missing for name, presence in placing.devices_of_fleet(suite, [make_offer()]).items()}
     assert alone.pop("cpu") is None
     for name, why in {
         "gpu": "it is not what on = 'host-b' asks for",
@@ -125,7 +115,7 @@ def test_a_fleet_has_what_any_of_its_hosts_has() -> None:
 
 
 def test_a_host_that_cannot_be_used_says_why() -> None:
-    offer, own = make_offer(), own_versions()
+    offer, own = make_offer(), placing.own_versions()
     other = replace(offer, versions={**own, "harness": "9.0", "Python": "3.99"})
     differ = (
         f"host-a and this machine differ: host-a has harness 9.0 instead of {own['harness']}, Python 3.99 instead of"
@@ -141,9 +131,9 @@ def test_a_host_that_cannot_be_used_says_why() -> None:
         found = offers_in(make_facts(host))
         assert not found.usable
         assert words in found.refused["host-a"]
-    require_same_versions({"versions": own}, "tls://bench:8786", "host-a")
+    placing.require_same_versions({"versions": own}, "tls://bench:8786", "host-a")
     with pytest.raises(UsageError, match=r"tls://bench:8786 and host-a differ: host-a has Dask .* instead of 1.0;"):
-        require_same_versions({"versions": {**own, "Dask": "1.0"}}, "tls://bench:8786", "host-a")
+        placing.require_same_versions({"versions": {**own, "Dask": "1.0"}}, "tls://bench:8786", "host-a")
 
 
 # --- What is shown ---
