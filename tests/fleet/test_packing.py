@@ -15,11 +15,12 @@ from harness.errors import RunError
 from harness.fleet import packing, tasks, worker
 from harness.fleet.packing import Item, Packed, build_items, lacking, pack, read_chunk, small_ones, unpack
 from harness.fleet.tasks import Answer, RowTask
-from harness.measure import Calibration, LoadableModule, session
+from harness.measure import Calibration, session
 from harness.models.model import Input
 from harness.plugins import Applied
 from harness.process import Limits
-from tests.builders import make_artifact, make_case
+from tests.builders import a_loadable, make_artifact
+from tests.compile.conftest import a_request
 from tests.fakes import fake_worker
 from tests.fakes.fake_toolchain import make_fake_toolchain
 from tests.fleet.scripted import make_offer
@@ -44,15 +45,8 @@ class World:
         model = self.folder / "model" / "model.mlir"
         model.parent.mkdir(exist_ok=True)
         model.write_text("module {}\n")
-        return CompileRequest(
-            case=make_case(compile_flags=(*flags, f"--iree-spec={self.spec}")),
-            toolchain=make_fake_toolchain(self.folder / "tools"),
-            model=model,
-            model_sha256="ab" * 32,
-            function="main",
-            host_cpu="EPYC",
-            limits=Limits(seconds=10),
-        )
+        tools = make_fake_toolchain(self.folder / "tools")
+        return a_request(*flags, f"--iree-spec={self.spec}", toolchain=tools, model=model)
 
     def arrive(self, packed: Packed) -> dict[Item, bytes]:
         """Go to the host, with the files of what was packed."""
@@ -65,14 +59,12 @@ class World:
         (self.folder / "x.npy").write_bytes(b"x")
         (self.folder / "weights.irpa").write_bytes(b"w")
         build, _ = builds.compile(request)
-        loadable = LoadableModule(
-            name=request.case.name,
+        loadable = a_loadable(
+            request.case.name,
+            request.toolchain,
             module=builds.module(build),
-            function="main",
             arguments=({"file": str(self.folder / "x.npy"), "scalar": True},),
             parameters={"model": self.folder / "weights.irpa"},
-            run_flags=(),
-            toolchain=request.toolchain,
         )
         return Module(case=request.case, loadable=loadable, mlir=request.model, files=(self.spec,), build=build)
 
