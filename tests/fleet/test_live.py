@@ -194,25 +194,19 @@ def test_a_host_that_hangs_and_a_scheduler_that_dies_come_back(world: _World, mo
 _HOSTS = ("host-a", "host-b")
 
 
-class Scripted(Processes):
-    """A scheduler and two hosts, with caches that last from test to test."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        self.access = access_to(f"tcp://127.0.0.1:{free_port()}", "--fleet", None, trust_network=False)
-        self.scheduler(str(self.access), 60.0)
-        command = [sys.executable, "-m", "tests.fleet.fake_host", str(self.access)]
-        for name in _HOSTS:
-            self.start(name, [*command, name, str(folder / name)])
-        for name in _HOSTS:
-            self.wait_for(name, "has joined")
-
-
 @pytest.fixture(scope="module")
-def two_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scripted]:
-    hosts = Scripted(tmp_path_factory.mktemp("fleet"))
-    with hosts:
-        yield hosts
+def two_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Access]:
+    """Where the scheduler of two hosts listens, whose caches last from test to test."""
+    folder = tmp_path_factory.mktemp("fleet")
+    access = access_to(f"tcp://127.0.0.1:{free_port()}", "--fleet", None, trust_network=False)
+    with Processes(folder) as processes:
+        processes.scheduler(str(access), 60.0)
+        command = [sys.executable, "-m", "tests.fleet.fake_host", str(access)]
+        for name in _HOSTS:
+            processes.start(name, [*command, name, str(folder / name)])
+        for name in _HOSTS:
+            processes.wait_for(name, "has joined")
+        yield access
 
 
 @pytest.fixture(autouse=True)
@@ -249,15 +243,15 @@ generations = 2
 """
 
 
-def test_a_suite_goes_from_its_file_to_its_report(two_hosts: Scripted, tmp_path: Path) -> None:
+def test_a_suite_goes_from_its_file_to_its_report(two_hosts: Access, tmp_path: Path) -> None:
     suite, toolchains = cache_root() / "suite.toml", [make_fake_toolchain(tmp_path / "tools")]
     suite.write_text(SUITE + _OF_EACH_HOST)
     options = RunOptions(suite, results=tmp_path / "results")
-    with connect(two_hosts.access) as fleet:
+    with connect(two_hosts) as fleet:
         path = run_suite(options, Notes(), toolchains, FleetBench(fleet))
     run = load_run(path)
     assert run.finished
-    assert run.header.settings["fleet"] == str(two_hosts.access)
+    assert run.header.settings["fleet"] == str(two_hosts)
     assert run.host_of_group == {"a@cpu.host-a": "host-a", "a@cpu.host-b": "host-b"}
     assert {timed.host for timed in run.rounds} == set(_HOSTS)
     skips = {case.device: case.skip for case in run.header.cases}
@@ -266,19 +260,19 @@ def test_a_suite_goes_from_its_file_to_its_report(two_hosts: Scripted, tmp_path:
     assert len({build.module_sha256 for build in run.builds}) == 2  # and the two hosts share them
     flags = {flag for build in run.builds for flag in build.command if "target-cpu=" in flag}
     assert flags == {"--iree-llvmcpu-target-cpu=znver3"}  # what `host` means there
-    with pytest.raises(RunError, match=f"hosts of a fleet measured it; go on with --fleet {two_hosts.access}"):
+    with pytest.raises(RunError, match=f"hosts of a fleet measured it; go on with --fleet {two_hosts}"):
         (path / "finished.json").unlink()
         run_suite(replace(options, resume=path), Notes(), toolchains)
 
 
-def test_both_sides_of_a_row_are_measured_on_one_host(two_hosts: Scripted, tmp_path: Path) -> None:
+def test_both_sides_of_a_row_are_measured_on_one_host(two_hosts: Access, tmp_path: Path) -> None:
     """The head takes 1.2 times as long as the base."""
     results, sides = tmp_path / "results", ("base", "head")
     toolchain = make_fake_toolchain(tmp_path / "tools")
     chosen = CompareOptions(
-        results=results, by_name=True, metric="compile-time", compile_budget=2.0, fleet=str(two_hosts.access)
+        results=results, by_name=True, metric="compile-time", compile_budget=2.0, fleet=str(two_hosts)
     )
-    with connect(two_hosts.access) as fleet, ComparisonSession(chosen, sides, ["compare"]) as session:
+    with connect(two_hosts) as fleet, ComparisonSession(chosen, sides, ["compare"]) as session:
         session.executor, session.progress = FleetBench(fleet), Notes()
         runs = []
         for side in sides:

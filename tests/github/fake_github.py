@@ -14,11 +14,10 @@ import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 BOT = "github-actions[bot]"
-Kind = Literal["answer", "reset", "lost", "hang"]
 Response = tuple[int, Any, dict[str, str]]
 NOT_FOUND: Response = (404, {"message": "Not Found"}, {})
 
@@ -29,7 +28,7 @@ class Fault:
 
     method: str
     path: str
-    kind: Kind = "answer"
+    kind: str = "answer"
     status: int = 500
     headers: Mapping[str, str] = field(default_factory=dict)
     body: str = '{"message": "it is broken"}'
@@ -44,9 +43,6 @@ class Request:
     query: Mapping[str, str]
     headers: Mapping[str, str]
     document: Any
-
-    def __str__(self) -> str:
-        return f"{self.method} {self.path}"
 
 
 class FakeGitHub(ThreadingHTTPServer):
@@ -69,7 +65,7 @@ class FakeGitHub(ThreadingHTTPServer):
 
     # --- What tests put there and look at ---
 
-    def fail(self, method: str, path: str, kind: Kind = "answer", *, times: int = 1, **fields: Any) -> None:
+    def fail(self, method: str, path: str, kind: str = "answer", *, times: int = 1, **fields: Any) -> None:
         """Script a fault."""
         self.faults += [Fault(method=method, path=path, kind=kind, **fields)] * times
 
