@@ -227,9 +227,9 @@ def decide(
 
         together({name: partial(confirm, name) for name in found})
     except KeyboardInterrupt:
-        raise StoppedEarly([_stopped(row, p) for row, p in zip(rows, _adjusted(rows), strict=True)]) from None
+        raise StoppedEarly([_stopped(row, float(p)) for row, p in zip(rows, _adjusted(rows), strict=True)]) from None
     for row, p in zip(rows, _adjusted(rows), strict=True):
-        yield _outcome(row, combine_p(float(p), row.confirmation_p) if row.confirmed else float(p))
+        yield _outcome(row, float(p))
 
 
 def _plan(row: _Row, rows: int, on_sample: OnSample, on_beyond: OnBeyond) -> bool:
@@ -332,8 +332,9 @@ def _confirm(row: _Row, on_sample: OnSample) -> None:
     row.state = standing(row.look, differs=row.confirmed, floor=rule.floor)
 
 
-def _outcome(row: _Row, p: float) -> Outcome:
+def _outcome(row: _Row, adjusted_p: float) -> Outcome:
     decision, reason = _words(row)
+    p = combine_p(adjusted_p, row.confirmation_p) if row.confirmed else adjusted_p
     estimate = None
     if row.look is not None:
         rounds = sum(generation.rounds for generation in row.generations)
@@ -351,8 +352,8 @@ def _outcome(row: _Row, p: float) -> Outcome:
     )
 
 
-def _stopped(row: _Row, p: float) -> Outcome:
-    outcome = _outcome(row, combine_p(p, row.confirmation_p) if row.confirmed else p)
+def _stopped(row: _Row, adjusted_p: float) -> Outcome:
+    outcome = _outcome(row, adjusted_p)
     is_decided = row.failure is not None or row.state == "equal" or row.confirmed
     return outcome if is_decided else replace(outcome, decision="inconclusive", reason=STOPPED)
 

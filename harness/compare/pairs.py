@@ -217,19 +217,23 @@ def what_is_known(pair: Pair, base: Side, head: Side) -> DecidedRow | str | None
         return DecidedRow(verdict="missing", reason=f"measured in the base, and skipped in the head: {pair.head.skip}")
     if pair.base.skip is not None:
         return DecidedRow(verdict="new", reason=f"skipped in the base: {pair.base.skip}")
-    base_failure, head_failure = _failure(pair.base, base), _failure(pair.head, head)
-    if head_failure is not None:
-        if is_expected(pair.head, head_failure):
-            return f"expected to fail: {head_failure.message}"
-        also = " (and so does the base)" if base_failure is not None else ""
-        return DecidedRow(
-            verdict="failed",
-            reason=f"fails at {head_failure.stage}: {head_failure.message}{also}",
-            stderr=_what_was_said(pair.head, head_failure, head),
-        )
+    base_failure = _failure(pair.base, base)
+    if (failed := _failed(pair.head, head, " (and so does the base)" if base_failure else "")) is not None:
+        return failed
     if base_failure is not None:
         return DecidedRow(verdict="new", reason=f"works, where the base failed at {base_failure.stage}")
     return _by_module(pair.base, pair.head, base, head)
+
+
+def _failed(case: Case, side: Side, also: str) -> DecidedRow | str | None:
+    """What is said of the head's case where it fails."""
+    failure = _failure(case, side)
+    if failure is None:
+        return None
+    if is_expected(case, failure):
+        return f"expected to fail: {failure.message}"
+    reason = f"fails at {failure.stage}: {failure.message}{also}"
+    return DecidedRow(verdict="failed", reason=reason, stderr=_what_was_said(case, failure, side))
 
 
 def _what_was_said(case: Case, failure: Failure, side: Side) -> str:
@@ -248,12 +252,8 @@ def _one_sided(pair: Pair, base: Side, head: Side) -> DecidedRow | str:
     verdict: Verdict = "missing" if pair.head is None else "new"
     if base is head:  # within a run, where a variant has no baseline beside it
         return DecidedRow(verdict=verdict, reason=f"{case.group} has no baseline in this run")
-    failure = _failure(case, there)
-    if pair.base is None and failure is not None:
-        if is_expected(case, failure):
-            return f"expected to fail: {failure.message}"
-        reason = f"fails at {failure.stage}: {failure.message} (the base has no such case)"
-        return DecidedRow(verdict="failed", reason=reason, stderr=_what_was_said(case, failure, there))
+    if pair.base is None and (failed := _failed(case, head, " (the base has no such case)")) is not None:
+        return failed
     other = gone.cases.get(case.name)
     where = "head" if pair.head is None else "base"
     if other is None:
