@@ -1,6 +1,7 @@
 """The benchmark of searches: what a run beside a result says, what is counted, and that the tables say no more."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -10,10 +11,10 @@ from benchmarks.tune.outcomes import Outcome, measured
 from benchmarks.tune.searches import SEARCHES, Search
 from benchmarks.tune.tables import render
 from harness.records.run import Run
-from harness.records.tuning import Standing, Tried, Tuning, same_bytes
+from harness.records.tuning import Tuning, same_bytes
 from harness.suite.load import load_suite
 from tests.report.builders import make_build, make_case, make_header, make_rounds
-from tests.report.tunings import make_tuning
+from tests.report.tunings import make_tuning, single
 
 ALL = [search for searches in SEARCHES.values() for search in searches]
 NETWORK = SEARCHES["networks"][0]
@@ -55,13 +56,10 @@ def test_the_tables_have_the_goals_and_a_line_for_each_model() -> None:
 
 
 def test_a_change_is_judged_as_a_default_over_all_models() -> None:
-    def single(name: str, standing: Standing, ratio: float | None = None, twin: str = "") -> Tried:
-        low, high = (None, None) if ratio is None else (0.99 * ratio, 1.01 * ratio)
-        reason = same_bytes(twin) if twin else ""
-        return Tried(name=name, parts=(name,), standing=standing, ratio=ratio, low=low, high=high, reason=reason)
-
-    one = (single("nhwc", "best", 0.5), single("o2", "lost", 1.1), single("o3", "inert", twin="o2"))
-    other = (single("nhwc", "inert", twin="start"), single("o2", "failed"), single("o3", "untried"))
+    faster: Any = {"ratio": 0.5, "low": 0.49, "high": 0.51}
+    slower: Any = {"ratio": 1.1, "low": 1.09, "high": 1.11}
+    one = (single("nhwc", "best", **faster), single("o2", "lost", **slower), single("o3", "inert", same_bytes("o2")))
+    other = (single("nhwc", "inert", same_bytes("start")), single("o2", "failed"), single("o3", "untried"))
     found = {
         default.name: default
         for default in defaults([make_tuning(model="a", singles=one), make_tuning(model="b", singles=other)])

@@ -1,7 +1,7 @@
 """Searching histories whose steps are known, without noise; benchmarks/bisect.py adds that."""
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import pytest
 from hypothesis import given
@@ -13,16 +13,20 @@ from harness.stats.rule import Standing
 FLOOR = 0.01
 
 
-def exact(levels: Sequence[float | None]) -> Findings:
-    """Search a history of known times, None where a position cannot be measured."""
+def exact(levels: Sequence[float | None], placed_at: Callable[[float, float], float] | None = None) -> Findings:
+    """Search a history of known times, None where a position cannot be measured.
+
+    Where it is not judged, each is placed where it lies, or as `placed_at` says of its log ratio and of the stretch's.
+    """
 
     def measure(base: int, head: int, floor: float, whole: float | None) -> Measured | Unusable:
         below, above = levels[base], levels[head]
         if below is None or above is None:
             return Unusable(reason="it does not compile")
         log, edge = math.log(above / below), math.log1p(floor)
-        if whole is not None and not 0.25 <= log / whole <= 0.75:
-            return Measured(standing="open", centre=log, low=-math.inf, high=math.inf, placed=True)
+        if whole is not None and (placed_at or not 0.25 <= log / whole <= 0.75):
+            centre = placed_at(log, whole) if placed_at else log
+            return Measured(standing="open", centre=centre, low=-math.inf, high=math.inf, placed=True)
         inside = abs(abs(log) - edge) < 0.002 and log != 0
         standing: Standing = "open" if inside else "equal" if abs(log) <= edge else "higher" if log > 0 else "lower"
         return Measured(standing=standing, centre=log, low=log - 0.001, high=log + 0.001, reason="by its interval")
@@ -78,16 +82,7 @@ def test_a_side_that_is_surely_small_when_it_is_judged_leaves_the_step_known(sid
 
 
 def test_what_was_placed_wrongly_is_judged_when_the_step_is_not_there() -> None:
-    levels = [1, 1, 1, 1, 1, 1.05, 1.05, 1.05]
-
-    def measure(base: int, head: int, floor: float, whole: float | None) -> Measured:
-        log = math.log(levels[head] / levels[base])
-        if whole is not None:
-            return Measured(standing="open", centre=whole, low=-math.inf, high=math.inf, placed=True)
-        standing: Standing = "higher" if log > math.log1p(floor) else "equal"
-        return Measured(standing=standing, centre=log, low=log - 0.001, high=log + 0.001)
-
-    found = find_steps(0, 7, measure, FLOOR)
+    found = exact([1, 1, 1, 1, 1, 1.05, 1.05, 1.05], placed_at=lambda _log, whole: whole)
     assert [(step.before, step.after) for step in found.steps] == [(4, 5)]
     assert found.open == {}
 

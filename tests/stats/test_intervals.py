@@ -71,14 +71,9 @@ def test_at_the_ends_all_of_the_error_is_on_the_open_side() -> None:
 # --- Of turns ---
 
 
-def generations_of(times: st.SearchStrategy[int]) -> st.SearchStrategy[Pairs]:
-    """Wall times of case and baseline by round, for one to five generations."""
-    return st.lists(st.lists(st.tuples(times, times), min_size=1, max_size=7), min_size=1, max_size=5)
-
-
-USABLE = generations_of(st.integers(min_value=1_000, max_value=10**12))
-# Zero and less is what a coarse or a broken clock may say.
-ANY = generations_of(st.one_of(st.just(0), st.integers(min_value=-1, max_value=2**62)))
+# Wall times of case and baseline by round, by generation; zero and less is what a coarse or a broken clock may say.
+TIMES = st.one_of(st.just(0), st.integers(min_value=-1, max_value=2**62))
+ANY = st.lists(st.lists(st.tuples(TIMES, TIMES), min_size=1, max_size=7), min_size=1, max_size=5)
 
 
 def tabulated(pairs: Pairs) -> GroupTimes:
@@ -113,18 +108,6 @@ def test_no_times_give_nan_or_infinity(pairs: Pairs) -> None:
     assert all(map(math.isfinite, (*found, *(astuple(latency) if latency else ()))))
     assert found == sorted(found)
     assert all(figure > 0 for figure in found)
-
-
-@pytest.mark.parametrize("every", [1, 2])
-@given(pairs=USABLE, factor=st.integers(min_value=2, max_value=1000))
-def test_noise_that_a_round_shares_drops_out(every: int, pairs: Pairs, factor: int) -> None:
-    """Also where it is the same in all rounds, as on a slower machine."""
-    noisy = [
-        [(a * by, b * by) for number, (a, b) in enumerate(rounds) if (by := 1 if number % every else factor)]
-        for rounds in pairs
-    ]
-    quiet, loud = (bounds(estimate_ratio(tabulated(each).log_ratios("a", "b"))) for each in (pairs, noisy))
-    np.testing.assert_allclose(loud, quiet, rtol=1e-9)
 
 
 def test_latency_is_the_median_of_medians_between_its_extremes() -> None:
