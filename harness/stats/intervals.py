@@ -1,14 +1,9 @@
 """Figures that may be quoted: ratios with their intervals, latencies with their spread, and rates.
 
-The generation (a fresh set of processes) is the independent sample. Rounds within one share their memory layout and
-their stretch of machine weather, so a thousand of them narrow a generation's median, and never the interval.
-
-Textbook intervals: Student's and Welch's of the few generations that a run records, and of rates that were counted.
-
-Unlike the signed-rank test the first two say something of two or three samples, and in return suppose that generations
-vary normally; a verdict that has to hold comes from measuring both sides again, side by side (harness.stats.rule).
-
-Samples that agree to the last bit come from a clock too coarse to show how they vary, so they have no interval either.
+The generation (a fresh set of processes) is the independent sample. Student's and Welch's intervals say something of
+the two or three that a run records, and suppose that they vary normally; the signed-rank test, which a verdict that has
+to hold rests on (harness.stats.rule), supposes symmetry alone. Samples that agree to the last bit come from a clock too
+coarse to show how they vary, so they have no interval.
 """
 
 import math

@@ -44,10 +44,7 @@ class Rule:
 
 
 def plan_looks(most: int, rule: Rule) -> tuple[int, ...]:
-    """Numbers of generations at which to look, where the budget has room for `most` of them.
-
-    8, 16, 32, ... and at last all that there is room for, which has to be half as many again as at the look before it.
-    """
+    """Numbers of generations at which to look: 8, 16, 32, ..., and at last all that there is room for."""
     looks = []
     size = rule.first_look
     while 1.5 * size <= most:
@@ -57,10 +54,7 @@ def plan_looks(most: int, rule: Rule) -> tuple[int, ...]:
 
 
 def generations_needed(rows: int, rule: Rule, *, looks: int | None = None) -> int:
-    """Generations with which one of so many rows can be called changed: all on one side have p = 2^(1 - n).
-
-    `looks` are those that are planned already; None: as many as so many generations have.
-    """
+    """Generations with which one of so many rows can be called changed; `looks` are those that are planned already."""
     sizes = count(rule.first_look)
     return next(
         size for size in sizes if smallest_p(size) * (looks or len(plan_looks(size, rule))) * rows <= rule.alpha
@@ -68,11 +62,8 @@ def generations_needed(rows: int, rule: Rule, *, looks: int | None = None) -> in
 
 
 def take_look(samples: FloatArray, *, looks: int, rule: Rule, confirming: bool = False) -> Location:
-    """Where the samples lie, at one look of a plan of `looks`; p is times their number, and not corrected for rows.
-
-    The interval's error is shared by all intervals that a row could end with: four fifths by the looks, the rest by the
-    confirmations that may follow each of them (`confirming`), which have twice the samples and more.
-    """
+    """Where the samples lie, at one look of a plan of `looks`; p is times their number, and not corrected for rows."""
+    # All intervals that a row could end with share the error: those of looks, and of a confirmation after each of them.
     error = 1 - rule.confidence
     share = (1 - _LOOKING) * error / (looks * CONFIRMING_LOOKS) if confirming else _LOOKING * error / looks
     where = locate(samples, confidence=1 - share)
@@ -94,12 +85,7 @@ def standing(look: Location, *, differs: bool, floor: float) -> Standing:
 
 
 def adjust_p(p_values: Sequence[float]) -> FloatArray:
-    """Benjamini and Hochberg's adjusted p-values (1995), in the order given.
-
-    Rows whose adjusted value is at most q are those that their step-up procedure rejects at level q: of all rows called
-    different, at most a share q is expected to be wrong; where no row differs, the chance of calling any is at most q.
-    The values never fall when others rise, so a row once rejected stays so while samples of others come in.
-    """
+    """Benjamini and Hochberg's adjusted p-values (1995), in the order given; none falls where another one rises."""
     p = np.asarray(p_values, dtype=np.float64)
     if not p.size:
         return p
@@ -116,11 +102,7 @@ def confirmation_size(found: int, rule: Rule) -> int:
 
 
 def confirmation_p(fresh: FloatArray, direction: Literal["higher", "lower"], rule: Rule) -> float:
-    """One-sided p-value of the same direction in samples from fresh processes, times the number of looks at them.
-
-    The first of the two looks comes after as many generations as the finding took, the second after twice as many: one
-    generation with an odd memory layout may spoil the sign of one of eight, and then eight more tell.
-    """
+    """One-sided p-value of the same direction in samples from fresh processes, times the number of looks at them."""
     if not fresh.size:
         return 1.0
     where = locate(fresh, confidence=rule.confidence)
@@ -128,11 +110,8 @@ def confirmation_p(fresh: FloatArray, direction: Literal["higher", "lower"], rul
 
 
 def combine_p(finding: float, confirmation: float) -> float:
-    """One p-value of a finding and its confirmation, which are independent (Fisher 1932).
-
-    The product of two uniform numbers is at most x with probability x (1 - log x).
-    """
-    product = finding * confirmation
+    """One p-value of a finding and its confirmation, which are independent (Fisher 1932)."""
+    product = finding * confirmation  # that of two uniform numbers is at most x with probability x (1 - log x)
     return product * (1 - math.log(product)) if product > 0 else 0.0
 
 
