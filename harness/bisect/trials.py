@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -18,12 +17,11 @@ from harness.compare.samplers import (
     CacheMiss,
     MeasurementPolicy,
     Module,
+    compile_task,
     find_module,
     latency_task,
-    sample_compiles,
 )
 from harness.errors import CaseError, RunError
-from harness.measure import last_core
 from harness.measure.session import only_one_measures
 from harness.measure.worker import ON_CALLING_THREAD
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, Metric
@@ -208,8 +206,7 @@ def _task(
     needed_s = _ROOM * generations_needed(1, policy.rule) * dear_s
     policy = replace(policy, budget_s=max(policy.budget_s, min(needed_s, policy.cap_s)))
     if compiles:
-        sample = partial(sample_compiles, *modules, last_core(), policy.limits)
-        return Task(name=title, sample=sample, rule=policy.rule, budget_s=policy.budget_s, cap_s=policy.cap_s)
+        return compile_task(title, *modules, policy)
     return latency_task(title, *modules, policy, long_round_s=GENERATION_S)
 
 

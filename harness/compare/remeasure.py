@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Protocol
 
 from harness.cache import cache_root
@@ -18,16 +17,14 @@ from harness.compare.pairs import DecidedRow, Pair
 from harness.compare.rows import instructions_row, known_row, measured_row, with_kind_of_change
 from harness.compare.samplers import (
     CacheMiss,
-    LatencySampler,
+    MeasurementPolicy,
     Module,
+    compile_task,
     find_module,
-    group_of_row,
-    sample_compiles,
-    settings_of_row,
+    latency_task,
     words_of_modules,
 )
 from harness.errors import CaseError, NoHost, RunError
-from harness.measure import last_core
 from harness.measure.session import only_one_measures
 from harness.measure.worker import ON_CALLING_THREAD
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
@@ -52,14 +49,6 @@ class Work:
     control: bool  # Whether it is an A/A control
 
 
-@dataclass(frozen=True, kw_only=True)
-class Sampling:
-    """How generations of a row come about; the fields are those of harness.compare.engine.Task."""
-
-    sample: Callable[[int], Generation]
-    noise: float = 0.0
-
-
 class RowPlace(Protocol):
     """Where rows are measured."""
 
@@ -77,10 +66,10 @@ class RowPlace(Protocol):
     def alone(self, *, wait: bool) -> AbstractContextManager[Together]:
         """Let nothing else of the harness compute there while rows are measured; give what walks the rows."""
 
-    def latencies(self, work: Work, *, seed: int, call_limit_s: float, on_round: Callable[[Round], None]) -> Sampling:
+    def latencies(self, work: Work, policy: MeasurementPolicy, on_round: Callable[[Round], None]) -> Task:
         """Measure a row's latencies."""
 
-    def compiles(self, work: Work, limits: Limits) -> Sampling:
+    def compiles(self, work: Work, policy: MeasurementPolicy) -> Task:
         """Measure a row's compile times, with nothing else on that machine."""
 
 
@@ -109,14 +98,13 @@ class ThisMachine:
         with only_one_measures(self.progress.note, wait=wait):
             yield in_turn
 
-    def latencies(self, work: Work, *, seed: int, call_limit_s: float, on_round: Callable[[Round], None]) -> Sampling:
-        """In fresh workers; rounds come as they end."""
-        group, settings = group_of_row(work.name, work.base, work.head), settings_of_row(seed, call_limit_s)
-        return Sampling(sample=LatencySampler(group, settings, on_round), noise=self.noise)
+    def latencies(self, work: Work, policy: MeasurementPolicy, on_round: Callable[[Round], None]) -> Task:
+        """In fresh workers."""
+        return latency_task(work.name, work.base, work.head, replace(policy, noise=self.noise), on_round=on_round)
 
-    def compiles(self, work: Work, limits: Limits) -> Sampling:
-        """On the core on which latencies are measured too."""
-        return Sampling(sample=partial(sample_compiles, work.base, work.head, last_core(), limits))
+    def compiles(self, work: Work, policy: MeasurementPolicy) -> Task:
+        """One row after the other."""
+        return compile_task(work.name, work.base, work.head, policy)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,29 +204,30 @@ def _latency_task(work: Work, plan: Plan, bench: RowBench, rounds: list[Round]) 
         rounds.append(measured)
 
     options = plan.options
-    sampling = bench.place.latencies(work, seed=options.seed, call_limit_s=options.call_timeout_s, on_round=keep)
-    task = Task(
-        name=work.name,
+    policy = MeasurementPolicy(
         rule=plan.rules[LATENCY.name],
         budget_s=options.row_budget,
         cap_s=options.row_cap,
-        **vars(sampling),
+        seed=options.seed,
+        call_limit_s=options.call_timeout_s,
     )
-    return _going_on(task, LATENCY.name, work, bench.directory)
+    return _going_on(bench.place.latencies(work, policy, keep), LATENCY.name, work, bench.directory)
 
 
 def _compile_tasks(works: Sequence[Work], plan: Plan, bench: RowBench) -> list[Task]:
     options, chosen = plan.options, {pair.name for pair in plan.compiled}
-    limits = Limits(seconds=options.compile_timeout_s, memory_bytes=bench.memory_bytes)
-    tasks = []
-    for work in works:
-        if work.control or work.pair.name not in chosen:
-            continue
-        sampling = bench.place.compiles(work, limits)
-        rule, budget_s = plan.rules[COMPILE_TIME.name], options.compile_budget_s
-        task = Task(name=work.name, rule=rule, budget_s=budget_s, **vars(sampling))
-        tasks.append(_going_on(task, COMPILE_TIME.name, work, bench.directory))
-    return tasks
+    policy = MeasurementPolicy(
+        rule=plan.rules[COMPILE_TIME.name],
+        budget_s=options.compile_budget_s,
+        seed=options.seed,
+        call_limit_s=options.call_timeout_s,
+        limits=Limits(seconds=options.compile_timeout_s, memory_bytes=bench.memory_bytes),
+    )
+    return [
+        _going_on(bench.place.compiles(work, policy), COMPILE_TIME.name, work, bench.directory)
+        for work in works
+        if not work.control and work.pair.name in chosen
+    ]
 
 
 def _going_on(task: Task, metric: str, work: Work, directory: ComparisonDirectory) -> Task:

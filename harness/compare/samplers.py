@@ -6,6 +6,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -181,6 +182,12 @@ class MeasurementPolicy:
     noise: float = 0.0  # The smallest change that this machine was found to see, as a share; 0: not known
     wait: bool = True  # Whether to wait while another harness measures on this machine
 
+    def task(self, name: str, sample: Callable[[int], Generation]) -> Task:
+        """A row for the engine to decide."""
+        return Task(
+            name=name, sample=sample, rule=self.rule, budget_s=self.budget_s, cap_s=self.cap_s, noise=self.noise
+        )
+
 
 def latency_task(
     name: str,
@@ -191,16 +198,15 @@ def latency_task(
     long_round_s: float = LONG_ROUND_S,
     on_round: Callable[[Round], None] = lambda _: None,
 ) -> Task:
-    """A latency row for the engine to decide."""
+    """A row of latencies, measured in fresh workers; rounds come as they end."""
     settings = replace(settings_of_row(policy.seed, policy.call_limit_s), long_round_s=long_round_s)
-    return Task(
-        name=name,
-        sample=LatencySampler(group_of_row(name, base, head), settings, on_round),
-        rule=policy.rule,
-        budget_s=policy.budget_s,
-        cap_s=policy.cap_s,
-        noise=policy.noise,
-    )
+    return policy.task(name, LatencySampler(group_of_row(name, base, head), settings, on_round))
+
+
+def compile_task(name: str, base: Module, head: Module, policy: MeasurementPolicy) -> Task:
+    """A row of compile times, on the core on which latencies are measured too."""
+    policy = replace(policy, noise=0.0)  # which was found for latencies
+    return policy.task(name, partial(sample_compiles, base, head, last_core(), policy.limits))
 
 
 def summarise_generation(rounds: list[Round], seconds: float) -> Generation:

@@ -16,10 +16,10 @@ from typing import Any
 
 from harness.cache import cache_root, sweep_writing
 from harness.compare.comparison import Plan
-from harness.compare.engine import Generation, Together
+from harness.compare.engine import Generation, Task, Together
 from harness.compare.pairs import DecidedRow, Side
-from harness.compare.remeasure import Sampling, Work
-from harness.compare.samplers import Module
+from harness.compare.remeasure import Work
+from harness.compare.samplers import MeasurementPolicy, Module
 from harness.compare.sides import noise_of
 from harness.compile import BuildCache
 from harness.errors import CaseError, NoHost, PlaceGone, UsageError
@@ -33,7 +33,6 @@ from harness.machine.environment import machine_class, processor_identity
 from harness.measure import Calibration
 from harness.models.materialize import ModelArtifact
 from harness.peers.peer import AppliedPeer
-from harness.process import Limits
 from harness.progress import Progress
 from harness.records.case import Case
 from harness.records.run import Failure, HostRecord, Round
@@ -122,17 +121,18 @@ class FleetRows(Dispatcher):
 
     # --- what the engine asks for, in its threads ---
 
-    def latencies(self, work: Work, *, seed: int, call_limit_s: float, on_round: Callable[[Round], None]) -> Sampling:
+    def latencies(self, work: Work, policy: MeasurementPolicy, on_round: Callable[[Round], None]) -> Task:
         """On the row's host."""
-        task = RowTask(name=work.name, base=work.base, head=work.head, seed=seed, call_limit_s=call_limit_s)
-        noise = noise_of(self.all[self._placed[work.name]].host.record.environment)
-        return Sampling(sample=self._sampler(task, limit_s(call_limit_s), on_round), noise=noise)
+        limit = policy.call_limit_s
+        task = RowTask(name=work.name, base=work.base, head=work.head, seed=policy.seed, call_limit_s=limit)
+        policy = replace(policy, noise=noise_of(self.all[self._placed[work.name]].host.record.environment))
+        return policy.task(work.name, self._sampler(task, limit_s(limit), on_round))
 
-    def compiles(self, work: Work, limits: Limits) -> Sampling:
+    def compiles(self, work: Work, policy: MeasurementPolicy) -> Task:
         """On the row's host."""
-        task = RowTask(name=work.name, base=work.base, head=work.head, limits=limits)
-        within_s = limit_s(0.0, beside_s=2 * (limits.seconds or 0.0))
-        return Sampling(sample=self._sampler(task, within_s, lambda _: None))
+        task = RowTask(name=work.name, base=work.base, head=work.head, limits=policy.limits)
+        within_s = limit_s(0.0, beside_s=2 * (policy.limits.seconds or 0.0))
+        return policy.task(work.name, self._sampler(task, within_s, lambda _: None))
 
     def _sampler(
         self, task: RowTask, within_s: float, on_round: Callable[[Round], None]

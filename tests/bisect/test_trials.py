@@ -12,6 +12,7 @@ import pytest
 from harness.bisect import trials
 from harness.bisect.search import Measured, Unusable
 from harness.bisect.trials import ERROR, Place, as_measured, place_by_an_end, rule_of_measurements, try_pair
+from harness.compare import samplers
 from harness.compare.engine import Generation, Task
 from harness.compare.pairs import Side
 from harness.compare.samplers import CacheMiss, MeasurementPolicy
@@ -160,7 +161,7 @@ def test_compile_times_are_decided_in_the_time_that_compiles_take(
         return Mock(build=replace(side.evidence.builds[case.name], compile_ns=50_000_000))
 
     monkeypatch.setattr(trials, "find_module", module)
-    monkeypatch.setattr(trials, "sample_compiles", compiles)
+    monkeypatch.setattr(samplers, "sample_compiles", compiles)
     for head in (pairs.head, pairs.place("1")):  # also of another compile of the same module
         found = pairs.tried(COMPILE_TIME, head, budget_s=0.01)
         assert (found.verdict, found.head_value) == ("unchanged", 2e9)

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from harness.compare.engine import Outcome, StoppedEarly, Task, decide
+from harness.compare.engine import Outcome, StoppedEarly, decide
 from harness.compare.remeasure import _going_on
+from harness.compare.samplers import MeasurementPolicy
 from harness.errors import PlaceGone
 from harness.fleet import bench, dispatch
 from harness.fleet.bench import FleetRows, need_of_row
@@ -103,11 +104,9 @@ def measure(
     with directory, fleet:
         place = a_place(fleet, directory, works)
         assert place.missing(works) == {}
-        tasks = []
-        for work in works:
-            sampling = place.latencies(work, seed=0, call_limit_s=1.0, on_round=lambda _: None)
-            task = Task(name=work.name, rule=RULE, budget_s=16, **vars(sampling))
-            tasks.append(_going_on(task, "latency", work, directory))
+        policy = MeasurementPolicy(rule=RULE, budget_s=16, seed=0, call_limit_s=1.0)
+        rows = [(work, place.latencies(work, policy, lambda _: None)) for work in works]
+        tasks = [_going_on(task, "latency", work, directory) for work, task in rows]
         with place.alone(wait=True) as together:
             outcomes = list(decide(tasks, on_sample, together=together))
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("rows of")]
