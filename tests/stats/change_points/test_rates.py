@@ -50,6 +50,11 @@ def test_series_without_a_change_are_left_alone(make: Callable[[Random], FloatAr
     assert sum(bool(found) for found in play(make)) <= 4
 
 
+def test_slow_noise_makes_a_change_dearer() -> None:
+    """Without that price, 12 of these 200 series would have one."""
+    assert sum(bool(found) for found in play(lambda random: slow(random, 0.9), 200)) <= 6
+
+
 def test_a_step_of_5_percent_is_found_after_three_points() -> None:
     found = play(lambda random: white(random) + np.log(1.05) * (np.arange(100) >= 97))
     right = [change for changes in found for change in changes if change.index == 97]
