@@ -82,10 +82,8 @@ def read_memo(path: Path) -> Any | None:
 
 def write_memo(path: Path, value: Any) -> None:
     """Keep a JSON value; a memo that cannot be kept is computed again, so failing to write is no error."""
-    try:
+    with contextlib.suppress(OSError):
         write_atomically(path, json.dumps(value).encode())
-    except OSError:
-        return
 
 
 @contextlib.contextmanager

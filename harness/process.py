@@ -67,16 +67,18 @@ class Reaper:
         self._process: subprocess.Popen[bytes] | None = None
         atexit.register(self._dismiss)
 
-    @property
-    def pid(self) -> int | None:
-        """Of the process that waits; None: no child was started yet."""
-        return None if self._process is None else self._process.pid
-
     def begin(self) -> dict[str, str]:
         """Be there before a child is; the variable that its environment needs."""
         with self._lock:
             if self._process is None:
-                self._start()
+                with contextlib.suppress(OSError):  # a harness does without it
+                    self._process = subprocess.Popen(
+                        (sys.executable, "-I", "-S", "-c", _PROGRAM, f"{_MARK}={self._mark}"),
+                        stdin=subprocess.PIPE,
+                        stdout=subprocess.DEVNULL,
+                        stderr=subprocess.DEVNULL,
+                        start_new_session=True,
+                    )
         return {_MARK: self._mark}
 
     def watch(self, group: int) -> None:
@@ -86,18 +88,6 @@ class Reaper:
     def release(self, group: int) -> None:
         """The group has ended; its number may become another's."""
         self._tell(f"-{group}\n")
-
-    def _start(self) -> None:
-        try:
-            self._process = subprocess.Popen(
-                (sys.executable, "-I", "-S", "-c", _PROGRAM, f"{_MARK}={self._mark}"),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-        except OSError:  # a harness does without it
-            return
 
     def _dismiss(self) -> None:
         """What a child left running on purpose, such as a cache's server, stays where this process ends by itself."""
@@ -110,11 +100,9 @@ class Reaper:
         with self._lock:
             if self._process is None or self._process.stdin is None:
                 return
-            try:
+            with contextlib.suppress(OSError):  # somebody killed it
                 self._process.stdin.write(line.encode())
                 self._process.stdin.flush()
-            except OSError:  # somebody killed it
-                return
 
 
 KILL_AFTER_S = 2.0

@@ -240,7 +240,7 @@ def begin():
 children = [process._gate.start(begin), begin()]
 words = [child.stdout.readline().decode().strip() for child in children]
 with process.hold_still():
-    print(*words, process._reaper.pid, flush=True)
+    print(*words, process._reaper._process.pid, flush=True)
     sys.stdin.read()
 """
 # A harness that is killed as soon as it has a child, which it could not tell the reaper; the child keeps stdout open.

@@ -3,10 +3,9 @@
 import os
 import platform
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, TypeVar
+from typing import Any
 
 import psutil
 
@@ -52,22 +51,21 @@ def known(facts: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in facts.items() if value is not None}
 
 
-_T = TypeVar("_T")
-
-
 def capture_limits(files: SystemFiles) -> dict[str, Any]:
     """Limits of the control groups that this process is in; {} where nothing limits it."""
     groups = _groups(files)
-    cpu_limit = min(_present(_cpu_limit_cores(files, group) for group in groups), default=None)
+    cpu_limit = min(filter(None, (_cpu_limit_cores(files, group) for group in groups)), default=None)
     counts = (
         re.search(r"^nr_throttled (\d+)", files.text(f"{group}/cpu.stat") or "", re.MULTILINE) for group in groups
     )
-    throttled = max((int(count[1]) for count in _present(counts)), default=None)
+    throttled = max((int(count[1]) for count in counts if count), default=None)
     return known(
         {
             "cpu_limit_cores": cpu_limit,
             "cpu_throttled_periods": throttled if cpu_limit is not None else None,
-            "memory_limit_bytes": min(_present(_memory_limit_bytes(files, group) for group in groups), default=None),
+            "memory_limit_bytes": min(
+                filter(None, (_memory_limit_bytes(files, group) for group in groups)), default=None
+            ),
         }
     )
 
@@ -84,10 +82,6 @@ def _groups(files: SystemFiles) -> list[str]:
             for part in (group, *group.parents):
                 folders[base if part == PurePosixPath() else f"{base}/{part}"] = None
     return list(folders)
-
-
-def _present(values: Iterable[_T | None]) -> list[_T]:
-    return [value for value in values if value is not None]
 
 
 def _cpu_limit_cores(files: SystemFiles, group: str) -> float | None:

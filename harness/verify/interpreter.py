@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 import time
@@ -24,8 +25,7 @@ _PASSED_ON = {
     "flow.tensor.tie_shape", "flow.tensor.transfer", "hal.tensor.alias", "hal.tensor.barrier", "tensor.cast",
     "util.assume.int", "util.optimization_barrier", "util.numeric.optional_narrow",
 }  # fmt: skip
-_WITHOUT_VALUE = {"hal.fence.create", "hal.devices.get", "util.null", "hal.fence.await"}
-_NOTHING = {"hal.fence.signal"}
+_WITHOUT_VALUE = {"hal.fence.create", "hal.devices.get", "util.null", "hal.fence.await", "hal.fence.signal"}
 
 
 class TooLongError(Exception):
@@ -173,8 +173,6 @@ class Evaluator:
 
     def _whole(self, operation: Any, scope: Scope) -> Results:
         name = operation.name
-        if name in _NOTHING:
-            return ()
         if name in _WITHOUT_VALUE:
             return [None] * len(operation.results)
         if name in _PASSED_ON:
@@ -213,7 +211,7 @@ class Evaluator:
 
     def constant(self, attribute: Any, type_: Any) -> Array:
         """A constant's values; a splat takes the place of one element."""
-        ir, kind, text = self.ir, kind_of(type_), ""
+        ir, kind = self.ir, kind_of(type_)
         shape = [int(size) for size in type_.shape] if is_tensor(type_) else []
         if isinstance(attribute, ir.FloatAttr | ir.IntegerAttr | ir.BoolAttr):
             return np.full((1, *shape), attribute.value).astype(dtype_of(kind))
@@ -221,11 +219,9 @@ class Evaluator:
             if attribute.is_splat:
                 value = attribute.get_splat_value()
                 return np.broadcast_to(np.array(value.value).astype(dtype_of(kind)), (1, *shape))
-            try:
+            with contextlib.suppress(TypeError):
                 return np.asarray(np.array(attribute).reshape(1, *shape).astype(dtype_of(kind)))
-            except TypeError:
-                text = str(attribute)
-        text = text or str(attribute)
+        text = str(attribute)
         if found := re.match(r'dense<"0x([0-9A-Fa-f]*)">', text):
             return _decoded(bytes.fromhex(found[1]), kind, shape)
         if kind == "bf16" and text.startswith("dense<"):

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from harness.errors import CaseError
 from harness.files import NPY_ERRORS
 from harness.measure.session import Group
+from harness.models.inputs import from_bf16_bits
 from harness.models.materialize import MODULE_FILE, BenchFolder, ModelArtifact
 from harness.peers.worker import LoadablePeer
 from harness.process import Finished, Limits
@@ -163,14 +164,9 @@ def _bf16_outputs(call: ModuleCall, outputs: int, limits: Limits) -> dict[str, t
 
 def _load_bf16(path: Path, shape: tuple[int, ...]) -> Array:
     try:
-        return _widen(np.fromfile(path, dtype="<u2").reshape(shape))
+        return from_bf16_bits(np.fromfile(path, dtype="<u2").reshape(shape))
     except (OSError, ValueError):
         raise ValueError(f"is not there or was cut short ({path.name})") from None
-
-
-def _widen(bits: npt.NDArray[np.uint16]) -> Array:
-    wide: Array = (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
-    return wide
 
 
 def load_array(path: Path) -> Array:
@@ -182,7 +178,7 @@ def load_array(path: Path) -> Array:
     except NPY_ERRORS:
         raise ValueError(f"is no whole .npy file ({path.name})") from None
     if array.dtype.kind == "V" and array.dtype.itemsize == 2:
-        return _widen(array.view(np.uint16))
+        return from_bf16_bits(array.view(np.uint16))
     if array.dtype.kind not in "biufc":
         raise ValueError(f"has elements of {array.dtype}, which are no numbers ({path.name})")
     return array

@@ -100,14 +100,9 @@ class Shaker:
 
     def flushed(self, values: Array, kind: str) -> Array:
         """Values; those below the smallest normal number, which processors may flush, are 0 in every second sample."""
-        if self.samples == 1 or kind not in ("f32", "bf16"):
+        if kind not in ("f32", "bf16"):
             return values
-        small = (np.abs(values[0]) < TINY[kind]) & (values[0] != 0)
-        if not small.any():
-            return values
-        values = self.full(values)
-        values[1::2] = np.where(small, 0.0, values[1::2])
-        return values
+        return self._by_turns(values, (np.abs(values[0]) < TINY[kind]) & (values[0] != 0), 0.0)
 
     def summed(self, values: Array, kind: str, squares: Array) -> Array:
         """Sums, shaken by the roundings of their partial sums."""
@@ -119,11 +114,14 @@ class Shaker:
 
     def maybe_beyond(self, sums: Array, kind: str, most: Array) -> Array:
         """Sums, infinite in every second sample where a partial sum in some order may be beyond the type."""
-        beyond = (most > LARGEST.get(kind, np.inf)) & np.isfinite(sums[0])
-        if self.samples > 1 and beyond.any():
-            sums = self.full(sums)
-            sums[1::2] = np.where(beyond, np.inf, sums[1::2])
-        return sums
+        return self._by_turns(sums, (most > LARGEST.get(kind, np.inf)) & np.isfinite(sums[0]), np.inf)
+
+    def _by_turns(self, values: Array, where: Array, other: float) -> Array:
+        if self.samples == 1 or not where.any():
+            return values
+        values = self.full(values)
+        values[1::2] = np.where(where, other, values[1::2])
+        return values
 
     def toward(self, samples: Array, other: Array) -> Array:
         """Samples that lie, FACTOR spreads wide, as far as another value that is right too, and a little farther."""
@@ -172,8 +170,8 @@ class Shaker:
             ends = (np.iinfo(values.dtype).min, np.iinfo(values.dtype).max)
         else:
             ends = (np.nan, np.nan)
-        for sample in range(1, self.samples):
-            values[sample] = np.where(where, values.dtype.type(ends[sample % 2]), values[sample])
+        for first, end in zip((2, 1), ends, strict=True):
+            values[first::2] = np.where(where, values.dtype.type(end), values[first::2])
         return values
 
     def near(self, distance: Array) -> Array | None:

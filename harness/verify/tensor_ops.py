@@ -152,12 +152,7 @@ def _pack(run: Evaluator, op: Any, scope: Scope) -> Results:
     if any(high for _, high in over):
         if fill is None:
             raise UnsupportedError("a pack of no whole tiles that names no value to fill them")
-        samples = max(values.shape[0], fill.shape[0])
-        whole = np.empty((samples, *(size + high for size, (_, high) in zip(values.shape[1:], over, strict=True))))
-        whole = whole.astype(values.dtype)
-        whole[...] = fill.reshape(-1, *(1,) * rank)
-        whole[in_each_sample(slice(size) for size in values.shape[1:])] = values
-        values = whole
+        values = _padded(values, fill, over)
     split = [part for d, size in enumerate(values.shape[1:]) for part in (size // tiled.get(d, 1), tiled.get(d, 1))]
     axes = [*(2 * d for d in _outer_order(op, rank)), *(2 * d + 1 for d in tiled)]
     axes += [at for at in range(2 * rank) if at not in axes]  # of size 1
@@ -198,29 +193,29 @@ def _pad(run: Evaluator, op: Any, scope: Scope) -> Results:
     high = run.numbers(op.attributes["static_high"], operands[1 + segments[1] :], scope)
     values = scope.get(operands[0])
     (fill,) = run.region(op.regions[0], [np.zeros(1, dtype=np.int64)] * len(low), scope)
+    return [_padded(values, fill, list(zip(low, high, strict=True)))]
+
+
+def _padded(values: Array, fill: Array, by: Sequence[tuple[int, int]]) -> Array:
+    """Values with so many others before and after them along each axis; with as many less where it is below 0."""
     samples = max(values.shape[0], fill.shape[0])
-    shape = [a + size + b for a, size, b in zip(low, values.shape[1:], high, strict=True)]
+    shape = [low + size + high for (low, high), size in zip(by, values.shape[1:], strict=True)]
     result = np.empty((samples, *shape), dtype=values.dtype)
     result[...] = fill.reshape(-1, *(1,) * len(shape))
-    places = [(slice(max(0, a), a + size + min(0, b)), slice(max(0, -a), size + min(0, b) if b < 0 else None))
-              for a, size, b in zip(low, values.shape[1:], high, strict=True)]  # fmt: skip
-    result[in_each_sample(into for into, _ in places)] = values[in_each_sample(taken for _, taken in places)]
-    return [result]
+    spans = [(low, size + min(0, high)) for (low, high), size in zip(by, values.shape[1:], strict=True)]
+    into = in_each_sample(slice(max(0, low), low + end) for low, end in spans)
+    result[into] = values[in_each_sample(slice(max(0, -low), end) for low, end in spans)]
+    return result
 
 
 @known("iree_linalg_ext.attention")
 def _attention(run: Evaluator, op: Any, scope: Scope) -> Results:
-    ir = run.ir
-    maps = [indices_of(ir, attribute.value) for attribute in op.attributes["indexing_maps"]]
-    operands = [scope.get(value) for value in op.operands]
-    masked = len(operands) == 6
-    query, key, value, scale = operands[:4]
-    ranks = int(op.attributes["indexing_maps"][0].value.n_dims)
-    letters = [[next(iter(index.factors)) for index in indices] for indices in maps]
-    query_dims, key_dims, value_dims = letters[:3]
-    out_dims = letters[5] if masked else letters[4]
-    kind = kind_of(op.results[0].type)
-    batch = [d for d in range(ranks) if d in query_dims and d in key_dims and d in value_dims]
+    query, key, value, scale, *masks, _ = (scope.get(operand) for operand in op.operands)
+    maps = [indices_of(run.ir, attribute.value) for attribute in op.attributes["indexing_maps"]]
+    query_dims, key_dims, value_dims, _, *mask_dims, out_dims = (
+        [next(iter(index.factors)) for index in indices] for indices in maps
+    )
+    batch = [d for d in sorted(query_dims) if d in key_dims and d in value_dims]
     keys = [d for d in key_dims if d in value_dims and d not in batch]
     inner = [d for d in query_dims if d in key_dims and d not in batch]
     rows = [d for d in query_dims if d not in batch and d not in inner]
@@ -246,15 +241,15 @@ def _attention(run: Evaluator, op: Any, scope: Scope) -> Results:
     order = [*batch, *rows, *keys, *inner]
     scores = product(full(query, query_dims, order), full(key, key_dims, order), order, inner)
     order = [*batch, *rows, *keys]
-    if masked:
-        mask = full(operands[4], letters[4], order)
+    if masks:
+        mask = full(masks[0], mask_dims[0], order)
         scores = scores + (np.where(mask, 0.0, -np.inf) if mask.dtype == bool else mask)
     flat = scores.reshape(*scores.shape[: 1 + len(batch) + len(rows)], -1)
     weights = run.shaker.rounded(softmax_of(run, flat, flat.ndim - 1, "f32"), kind_of(op.operands[2].type))
     order = [*batch, *rows, *columns, *keys]
     weights = full(weights.reshape(weights.shape[0], *scores.shape[1:]), [*batch, *rows, *keys], order)
     sums = product(weights, full(value, value_dims, order), order, keys)
-    result = run.shaker.rounded(sums, kind)
+    result = run.shaker.rounded(sums, kind_of(op.results[0].type))
     at = [[*batch, *rows, *columns].index(d) for d in out_dims]
     return [result.transpose(0, *(1 + a for a in at))]
 
