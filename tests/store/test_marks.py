@@ -166,27 +166,3 @@ def test_runs_are_tagged_by_any_of_their_names_and_listed_with_their_tags(
     assert run_command_line(["results", "list", "--format", "json"]) == 0
     listed = json.loads(capsys.readouterr().out)["runs"]
     assert {run["run"]: run["tags"] for run in listed} == {third: ["quiet"], second: [], first: ["quiet"]}
-
-
-@pytest.mark.parametrize(
-    ("arguments", "why"),
-    [
-        (["latest"], "give a run and a tag, as in `harness results tag latest quiet`"),
-        (["latest", "two words"], "'two words' is no tag; write letters, digits and . _ + -, at most 64"),
-        (["latest", "x", "--who", "a\tb"], "--who 'a b' is no name; write a line of at most 100 characters"),
-        (["2027", "x"], "2027"),
-    ],
-)
-def test_a_tag_that_cannot_be_given_is_one_sentence(
-    arguments: list[str],
-    why: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    runs(Path("results"), 1)
-    assert run_command_line(["results", "tag", *arguments]) == 2
-    captured = capsys.readouterr()
-    assert (captured.out, why in captured.err.splitlines()[-1]) == ("", True)
-    assert not (tmp_path / "results" / "marks").exists()

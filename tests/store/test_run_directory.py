@@ -111,54 +111,34 @@ def test_a_second_writer_is_refused_and_drops_nothing(tmp_path: Path) -> None:
 # --- Folders that cannot be used ---
 
 
-def second_line(line: bytes) -> Spoil:
-    """Put another line in the place of the second round."""
-
-    def spoil(run: Path) -> None:
-        first, _, third = (run / "rounds.jsonl").read_bytes().splitlines()
-        (run / "rounds.jsonl").write_bytes(b"\n".join([first, line, third, b""]))
-
-    return spoil
+def write(name: str, content: bytes) -> Spoil:
+    return lambda run: (run / name).write_bytes(content)
 
 
-def in_place_of_rounds(make: Spoil) -> Spoil:
-    def spoil(run: Path) -> None:
-        (run / "rounds.jsonl").unlink()
-        make(run / "rounds.jsonl")
-
-    return spoil
-
-
-def header(content: bytes) -> Spoil:
-    return lambda run: (run / "run.json").write_bytes(content)
-
-
+NO_VERSIONS = (b"null", b'"1"', b"9" * 5000)
+NO_HEADERS = (b"", b"{}", b"\xff\xfe", b"[" * 200_000, *(b'{"schema_version": %b}' % text for text in NO_VERSIONS))
 NO_HEADER = "run.json: is damaged; take the run from a backup"
-NO_FILE = "rounds.jsonl: is no plain file; take it away, or take the file from a backup"
+NO_FILE = "checks.jsonl: is no plain file; take it away, or take the file from a backup"
 REMEDY = "remove that line or take the run from a backup"
 
 
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (second_line(b""), f"2 is damaged (Invalid JSON: EOF while parsing a value at column 0); {REMEDY}"),
-        (second_line(b'{"group": "g"}'), f"rounds.jsonl: line 2 is damaged (generation: Field required); {REMEDY}"),
-        *((header(content), NO_HEADER) for content in (b"", b"[]", b"{}", b"\xff\xfe", b"[" * 200_000)),
-        *((header(b'{"schema_version": %b}' % number), NO_HEADER) for number in (b"9" * 5000, b'"1"', b"null")),
-        (header(b'{"schema_version": 2, "x": 1}'), "run.json: has schema 2, and this harness reads 1; upgrade it"),
+        (write("lost.jsonl", b"\n"), f"1 is damaged (Invalid JSON: EOF while parsing a value at column 0); {REMEDY}"),
+        (write("lost.jsonl", b'{"case": "g"}\n'), f"line 1 is damaged (generation: Field required); {REMEDY}"),
+        *((write("run.json", content), NO_HEADER) for content in NO_HEADERS),
+        (write("run.json", b'{"schema_version": 2}'), "run.json: has schema 2, and this harness reads 1; upgrade it"),
         (lambda run: edit(run / "run.json", cases=[{"name": "x"}]), "run.json: is damaged (cases.0.id: Field required"),
-        (in_place_of_rounds(Path.mkdir), NO_FILE),
-        (in_place_of_rounds(os.mkfifo), NO_FILE),
-        (in_place_of_rounds(lambda file: file.symlink_to("gone")), "cannot be read (No such file or directory)"),
+        (lambda run: (run / "checks.jsonl").mkdir(), NO_FILE),
+        (lambda run: os.mkfifo(run / "checks.jsonl"), NO_FILE),
+        (lambda run: (run / "checks.jsonl").symlink_to("gone"), "cannot be read (No such file or directory)"),
         (lambda run: (run / "run.json").unlink(), "is not a run directory (it has no run.json); `ls "),
         (shutil.rmtree, "there is no such folder; `harness run SUITE` makes a run"),
     ],
 )
 def test_what_cannot_be_used_is_one_sentence(tmp_path: Path, spoil: Spoil, said: str) -> None:
-    with RunDirectory.create(tmp_path / "results", make_header()) as directory:
-        directory.append(BUILD)
-        for number in range(3):
-            directory.append(make_round(number))
+    directory = RunDirectory.create(tmp_path / "results", make_header())
     spoil(directory.path)
     for attempt in (load_run, RunDirectory.resume):
         with pytest.raises(RunError) as caught:
