@@ -115,8 +115,8 @@ def write(name: str, content: bytes) -> Spoil:
     return lambda run: (run / name).write_bytes(content)
 
 
-NO_VERSIONS = (b"null", b'"1"', b"9" * 5000)
-NO_HEADERS = (b"", b"{}", b"\xff\xfe", b"[" * 200_000, *(b'{"schema_version": %b}' % text for text in NO_VERSIONS))
+NO_VERSIONS = (b'{"schema_version": "1"}', b'{"schema_version": %b}' % (b"9" * 5000))
+NO_HEADERS = (b"", b"[]", b"{}", b"\xff\xfe", b"[" * 200_000, *NO_VERSIONS)
 NO_HEADER = "run.json: is damaged; take the run from a backup"
 NO_FILE = "checks.jsonl: is no plain file; take it away, or take the file from a backup"
 REMEDY = "remove that line or take the run from a backup"
@@ -125,7 +125,10 @@ REMEDY = "remove that line or take the run from a backup"
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (write("lost.jsonl", b"\n"), f"1 is damaged (Invalid JSON: EOF while parsing a value at column 0); {REMEDY}"),
+        (
+            write("lost.jsonl", b"\n"),
+            f"line 1 is damaged (Invalid JSON: EOF while parsing a value at column 0); {REMEDY}",
+        ),
         (write("lost.jsonl", b'{"case": "g"}\n'), f"line 1 is damaged (generation: Field required); {REMEDY}"),
         *((write("run.json", content), NO_HEADER) for content in NO_HEADERS),
         (write("run.json", b'{"schema_version": 2}'), "run.json: has schema 2, and this harness reads 1; upgrade it"),
