@@ -15,7 +15,7 @@ from harness.errors import RunError, UsageError
 from harness.records.case import Case
 from harness.records.comparison import AND_OTHER_OUTPUTS, ANOTHER_PROGRAM, Verdict
 from harness.records.run import Failure, ModelRecord, Run, ToolchainRecord
-from harness.store.evidence import Evidence, baseline_of, find_failure, gather, is_expected, stand_ins
+from harness.store.evidence import Evidence, baseline_of, find_failure, is_expected, stand_ins
 from harness.store.files import log_path
 from harness.store.run_directory import load_rounds
 from harness.verify.cases import kept_outputs, tolerance_of
@@ -33,17 +33,21 @@ def is_toolchain(side: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Side:
-    """One side's run, its records sorted by case."""
+    """One side's run."""
 
     label: str  # What the user gave
     run: Run
-    evidence: Evidence
     # The run's directory, where its rounds were not read; they are only for runs that are compared as they were
     # recorded, and only where a module changed
     rounds_at: Path | None = None
     commit: Commit | None = None  # That its suite is of, where the side is a commit
     # The folder that the path of its suite begins in: the working folder, or a place in a commit's tree
     root: Path = Path()
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """The run's records by case."""
+        return Evidence(self.run)
 
     @cached_property
     def toolchains(self) -> Mapping[str, ToolchainRecord]:
@@ -78,7 +82,7 @@ class Side:
 
 def side_of(run: Run, label: str, rounds_at: Path | None = None) -> Side:
     """A run as one side of a comparison; see `Side`."""
-    return Side(label=label, run=run, evidence=gather(run), rounds_at=rounds_at)
+    return Side(label=label, run=run, rounds_at=rounds_at)
 
 
 def words_of_sides(base: Side, head: Side) -> list[str]:
@@ -92,8 +96,7 @@ def with_rounds(side: Side) -> Side:
     """The side with its rounds."""
     if side.rounds_at is None:
         return side
-    run = replace(side.run, rounds=load_rounds(side.rounds_at))
-    return replace(side, run=run, evidence=gather(run), rounds_at=None)
+    return replace(side, run=replace(side.run, rounds=load_rounds(side.rounds_at)), rounds_at=None)
 
 
 def require_whole(side: Side) -> None:

@@ -1,50 +1,32 @@
 """A run's records by case: what happened to each, whose module it shares; and whether its clock can have been right."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
 from harness.records.case import Case
-from harness.records.run import Build, Check, Failure, IrCounts, Lost, ModelRecord, Peak, Reference, Round, Run, Work
+from harness.records.run import Failure, Round, Run
 from harness.text import one_line
 
 
-@dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """A run's records by name of the case or the model, and peaks by host and device.
+    """A run's records by name of the case or the model, its rounds by group, and peaks by host and device.
 
     A later record of the same one (after --resume) replaces an earlier one.
     """
 
-    builds: Mapping[str, Build]
-    ir: Mapping[str, IrCounts]
-    checks: Mapping[str, Check]
-    references: Mapping[str, Reference]
-    lost: Mapping[str, Lost]
-    models: Mapping[str, ModelRecord]
-    work: Mapping[str, Work]
-    peaks: Mapping[tuple[str, str], Peak]
-    rounds: Mapping[str, Sequence[Round]]
-    finished: bool
-
-
-def gather(run: Run) -> Evidence:
-    """Sort a run's records by case, and its rounds by group."""
-    rounds: dict[str, list[Round]] = {}
-    for measured in run.rounds:
-        rounds.setdefault(measured.group, []).append(measured)
-    return Evidence(
-        builds={build.case: build for build in run.builds},
-        ir={counted.case: counted for counted in run.ir},
-        checks={check.case: check for check in run.checks},
-        references={reference.case: reference for reference in run.references},
-        lost={lost.case: lost for lost in run.lost},
-        models={model.name: model for model in run.header.models},
-        work={work.model: work for work in run.work},
-        peaks={(peak.host, peak.device): peak for peak in run.peaks},
-        rounds=rounds,
-        finished=run.finished,
-    )
+    def __init__(self, run: Run) -> None:
+        self.builds = {build.case: build for build in run.builds}
+        self.ir = {counted.case: counted for counted in run.ir}
+        self.checks = {check.case: check for check in run.checks}
+        self.references = {reference.case: reference for reference in run.references}
+        self.lost = {lost.case: lost for lost in run.lost}
+        self.models = {model.name: model for model in run.header.models}
+        self.work = {work.model: work for work in run.work}
+        self.peaks = {(peak.host, peak.device): peak for peak in run.peaks}
+        self.rounds: dict[str, list[Round]] = {}
+        for measured in run.rounds:
+            self.rounds.setdefault(measured.group, []).append(measured)
+        self.finished = run.finished
 
 
 def stand_ins(cases: Sequence[Case], evidence: Evidence) -> dict[str, Case]:

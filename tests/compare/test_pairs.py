@@ -302,7 +302,7 @@ def side(
         check["outputs"] = keep_outputs([np.array(values, np.float32)], cache)
     tolerance = {"relative_tolerance": 0.01, "absolute_tolerance": 0.0}
     kept = Check(case=STOCK.name, **{"against": "", "command": (), **tolerance, **check})
-    return replace(made, evidence=replace(made.evidence, checks={STOCK.name: kept}))
+    return replace(made, run=replace(made.run, checks=(kept,)))
 
 
 ANOTHER: dict[str, Any] = {"program": "bb", "case_id": "another"}
