@@ -59,7 +59,11 @@ def figure(folder: Path) -> None:
     [
         (figure, "changed", "rounds.jsonl: is not as it was when the run was finished"),
         (write("lost.jsonl", ""), "changed", "lost.jsonl: was not there when the run was finished"),
-        (write("logs/net.stderr.txt", ""), "changed", "logs/net.stderr.txt: was not there when the run was finished"),
+        (
+            write("logs/net.stderr.txt", ""),
+            "changed",
+            "logs/net.stderr.txt: is not as it was when the run was finished",
+        ),
         (gone("report.md"), "damaged", "report.md: is gone; take it from a backup"),
         (gone("rounds.jsonl"), "damaged", "rounds.jsonl: is gone; take it from a backup"),
         (cut, "damaged", "rounds.jsonl: its last line is cut short; take it from a backup"),
@@ -77,7 +81,8 @@ def test_what_was_done_to_a_finished_run_is_found_and_never_merged(
 ) -> None:
     folder = a_run(tmp_path / "from")
     (folder / "logs").mkdir()
-    spoil(folder)
+    (folder / "logs" / "net.stderr.txt").write_text("a tool's words")
+    spoil(finished_as_it_is(folder))
     finding = look(folder)
     assert finding.state == state
     assert why in finding.why
