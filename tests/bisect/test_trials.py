@@ -56,8 +56,8 @@ class Pairs:
         case = replace(CASE, toolchain=record.version)
         made = a_side(case, toolchains=(record,), label=name, **side)
         statistics = replace(STATISTICS, **(counts or {}))
-        builds = {name: replace(build, statistics=statistics) for name, build in made.evidence.builds.items()}
-        made = replace(made, evidence=replace(made.evidence, builds=builds))
+        builds = tuple(replace(build, statistics=statistics) for build in made.run.builds)
+        made = replace(made, run=replace(made.run, builds=builds))
         return Place(name=name, side=made, case=case, toolchain=replace(self.toolchain, version=record.version))
 
     def tried(
