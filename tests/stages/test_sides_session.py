@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from harness.cache import write_atomically
 from harness.compare.commits import require_commit
 from harness.compare.options import CompareOptions
-from harness.errors import Interrupted, PlaceGone, RunError, UsageError
+from harness.errors import HarnessError, Interrupted, PlaceGone, RunError, UsageError
 from harness.stages import session as sides_session
 from harness.stages.comparing import ComparisonSession, begun_comparison
 from harness.stages.options import RunOptions
@@ -23,15 +24,15 @@ from tests.builders import Notes, commit, git, make_header
 
 SUITE = Path("../suites/small.toml")
 FLEET = "tls://bench:8786"
-Made = Callable[[RunOptions], Path]
+Begin = Callable[..., ComparisonSession]
 
 
-def pretend(monkeypatch: pytest.MonkeyPatch, function: Made) -> None:
+def pretend(monkeypatch: pytest.MonkeyPatch, made: Callable[[RunOptions], Path]) -> None:
     """Make runs of sides in another way."""
 
     def run_suite(options: RunOptions, *_: object, purpose: str, **__: object) -> Path:
         assert purpose == "compare"  # which the history leaves out
-        return function(options)
+        return made(options)
 
     monkeypatch.setattr(sides_session, "run_suite", run_suite)
 
@@ -56,20 +57,15 @@ def notes() -> Notes:
 
 
 @pytest.fixture
-def begin(notes: Notes, repository: Path) -> Iterator[Callable[..., ComparisonSession]]:
-    begun: list[ComparisonSession] = []
+def begin(notes: Notes, repository: Path) -> Iterator[Begin]:
+    with ExitStack() as stack:
 
-    def begin(**options: Any) -> ComparisonSession:
-        begun.append(ComparisonSession(CompareOptions(**options), words=("compare", "main", "HEAD")))
-        begun[-1].progress = notes
-        return begun[-1]
+        def begin(**options: Any) -> ComparisonSession:
+            session = ComparisonSession(CompareOptions(**options), words=("compare", "main", "HEAD"))
+            session.progress = notes
+            return stack.enter_context(session)
 
-    yield begin
-    for session in begun:
-        session.__exit__(None, None, None)
-
-
-Begin = Callable[..., ComparisonSession]
+        yield begin
 
 
 def test_a_suite_is_run_where_its_commit_has_it_and_kept_where_the_user_is(
@@ -100,19 +96,6 @@ def test_a_suite_is_run_where_its_commit_has_it_and_kept_where_the_user_is(
     assert notes.lines == [f"The base is {first}: First", changed, f"The head is {second}: Second"]
 
 
-def test_what_is_wrong_with_a_side_names_it(begin: Begin, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(_: RunOptions) -> Path:
-        raise UsageError("suites/small.toml: there is no file ../models/x.mlir beside the suite; check the path")
-
-    pretend(monkeypatch, fail)
-    found = require_commit("HEAD")
-    with pytest.raises(UsageError) as caught:
-        begin().of_commit(SUITE, found, "base")
-    assert str(caught.value) == (
-        f"the base {found.short}: suites/small.toml: there is no file ../models/x.mlir beside the suite; check the path"
-    )
-
-
 def test_a_tree_is_prepared_with_this_python_and_run_by_a_harness_of_its_own(
     begin: Begin, notes: Notes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,15 +121,20 @@ def test_a_tree_is_prepared_with_this_python_and_run_by_a_harness_of_its_own(
 @pytest.mark.parametrize(
     ("prepare", "program", "sentence"),
     [
+        (None, "", "suites/small.toml: there is no model in it"),
         ("echo no such package >&2; exit 4", "", "--prepare exits with status 4: no such package"),
         ("false", "", "--prepare exits with status 1: it does not say why"),
         ("true", "import sys; sys.exit('harness: it is broken; mend it')", "it is broken; mend it"),
         ("true", "print('{}')", f"{SUITE} is a list of suites; give one of them"),
     ],
 )
-def test_a_tree_that_cannot_be_prepared_or_run(
-    begin: Begin, monkeypatch: pytest.MonkeyPatch, prepare: str, program: str, sentence: str
+def test_what_is_wrong_with_a_side_names_it(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch, prepare: str | None, program: str, sentence: str
 ) -> None:
+    def fail(_: RunOptions) -> Path:
+        raise UsageError("suites/small.toml: there is no model in it")
+
+    pretend(monkeypatch, fail)
     monkeypatch.setattr(sides_session, "_HARNESS", program)
     found = require_commit("HEAD")
     with pytest.raises(UsageError) as caught:
@@ -154,31 +142,34 @@ def test_a_tree_that_cannot_be_prepared_or_run(
     assert str(caught.value) == f"the head {found.short}: {sentence}"
 
 
+GONE = f"{FLEET}: the scheduler has gone"
+
+
 @pytest.mark.parametrize("prepare", [None, "true"])
+@pytest.mark.parametrize(
+    ("error", "status", "sentence"),
+    [
+        (PlaceGone(GONE, "x"), None, f"{GONE}; what has arrived is kept: go on with `harness compare main HEAD`"),
+        (Interrupted("interrupted; go on with `x`"), 130, "interrupted"),  # since the run had not begun
+    ],
+    ids=["its fleet", "the user"],
+)
 def test_who_stops_a_side_or_its_fleet_stops_all_of_it(
-    begin: Begin, monkeypatch: pytest.MonkeyPatch, prepare: str | None
+    begin: Begin,
+    monkeypatch: pytest.MonkeyPatch,
+    prepare: str | None,
+    error: HarnessError,
+    status: int | None,
+    sentence: str,
 ) -> None:
-    def gone(_: RunOptions) -> Path:
-        raise PlaceGone(f"{FLEET}: the scheduler has gone", "harness run --resume x")
-
     def stop(_: RunOptions) -> Path:
-        raise Interrupted("interrupted; go on with `harness run --resume x`")
+        raise error
 
-    said = str(PlaceGone(f"{FLEET}: the scheduler has gone", "harness run --resume x"))
-    for end, program, kind, sentence in (
-        (
-            gone,
-            f"import sys; sys.exit({f'harness: {said}'!r})",
-            PlaceGone,
-            f"{FLEET}: the scheduler has gone; what has arrived is kept: go on with `harness compare main HEAD`",
-        ),
-        (stop, "import sys; sys.exit(130)", Interrupted, "interrupted"),  # since the run had not begun
-    ):
-        monkeypatch.setattr(sides_session, "_HARNESS", program)
-        pretend(monkeypatch, end)
-        with pytest.raises(kind) as caught:
-            begin(prepare=prepare, fleet=FLEET).of_commit(SUITE, require_commit("HEAD"), "base")
-        assert str(caught.value) == sentence
+    pretend(monkeypatch, stop)
+    monkeypatch.setattr(sides_session, "_HARNESS", f"import sys; sys.exit({status or f'harness: {error}'!r})")
+    with pytest.raises(type(error)) as caught:
+        begin(prepare=prepare, fleet=FLEET).of_commit(SUITE, require_commit("HEAD"), "base")
+    assert str(caught.value) == sentence
 
 
 # --- going on ---
@@ -190,7 +181,7 @@ class Runs:
     def __init__(self, results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.results = results
         self.asked: list[Path | None] = []
-        self.ends: list[BaseException | None] = []
+        self.ends: list[HarnessError | None] = []
         monkeypatch.setattr(sides_session, "run_suite", self._run)
 
     def _run(self, options: RunOptions, *_: object, on_begin: Callable[[RunDirectory], None], **__: Any) -> Path:
@@ -205,13 +196,13 @@ class Runs:
         write_atomically(directory.path / FINISHED_FILE, b"{}")
         return directory.path
 
-    def stopped(self, *ends: BaseException | None, **options: Any) -> Path:
-        """A comparison that is stopped once the runs of its sides have ended so; its folder."""
+    def stopped(self, *ends: HarnessError | None, **options: Any) -> Path:
+        """A comparison that is stopped where the runs of its sides have ended so; its folder."""
         self.ends = [*ends]
-        chosen = CompareOptions(**{"results": self.results, **options})
-        with pytest.raises(Interrupted), ComparisonSession(chosen, words=("compare",)) as session:
-            make(session)
+        session = ComparisonSession(CompareOptions(results=self.results, **options), words=("compare",))
+        sentence = make(session)
         (path,) = self.results.glob("*-compare")
+        assert sentence.endswith(f"go on with `harness compare --resume {path}`")
         return path
 
 
@@ -223,10 +214,12 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Runs:
 STOPPED = Interrupted("by the user")
 
 
-def make(session: ComparisonSession) -> None:
-    for side in ("3.12.0", "3.13.0"):
-        session.run_of_side(side, RunOptions(Path("suite.toml")))
-    raise Interrupted(session.how_to_go_on)
+def make(session: ComparisonSession) -> str:
+    """Make both sides; what is said where that is stopped."""
+    with pytest.raises((Interrupted, PlaceGone)) as caught, session:
+        for side in ("3.12.0", "3.13.0"):
+            session.run_of_side(side, RunOptions(Path("suite.toml")))
+    return str(caught.value)
 
 
 def again(path: Path, **options: Any) -> ComparisonSession:
@@ -235,38 +228,17 @@ def again(path: Path, **options: Any) -> ComparisonSession:
 
 
 def test_sides_that_are_made_are_not_made_again(runs: Runs) -> None:
-    path = runs.stopped(None, STOPPED, seed=7)
-    runs.ends = [STOPPED, None]
-    for _ in range(2):
-        with pytest.raises(Interrupted) as caught, again(path) as session:
-            make(session)
-        assert str(caught.value) == f"interrupted; go on with `harness compare --resume {path}`"
+    path = runs.stopped(None, PlaceGone(GONE, "x"), seed=7)
+    runs.ends = [STOPPED]
+    assert make(again(path)) == f"interrupted; go on with `harness compare --resume {path}`"
     second = sorted(runs.results.glob("*-small*"))[1]
-    assert runs.asked == [None, None, second, second]
+    assert runs.asked == [None, None, second]
+    runs.ends = [None]
     with again(path) as session:
+        assert session.run_of_side("3.13.0", RunOptions(Path("suite.toml"))) == second
+        assert [session.finished_run(side) is not None for side in ("3.12.0", "3.13.0")] == [True, True]
         assert (session.options.seed, session.command) == (7, ("harness", "compare"))
         assert session.options.results == runs.results
-
-
-def test_one_whose_hosts_have_gone_when_the_second_side_begins_is_kept(runs: Runs) -> None:
-    class Executor:
-        left = 1
-
-        def following(self, _runs: object) -> Executor:
-            if not self.left:
-                raise PlaceGone(f"{FLEET}: no host has joined; start `harness fleet worker` on one")
-            self.left -= 1
-            return self
-
-    runs.ends = [None]
-    chosen = CompareOptions(results=runs.results, fleet=FLEET)
-    with pytest.raises(PlaceGone) as caught, ComparisonSession(chosen) as session:
-        session.executor = Executor()  # type: ignore[assignment]
-        make(session)
-    (path,) = runs.results.glob("*-compare")
-    assert str(caught.value).endswith(f"what has arrived is kept: go on with `harness compare --resume {path}`")
-    with again(path) as session:
-        assert session.finished_run("3.12.0") is not None
 
 
 def test_one_that_goes_on_takes_no_options_of_its_own(runs: Runs) -> None:
