@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,9 +20,9 @@ from harness.records.case import Case
 from harness.records.run import Build, Failure
 from harness.stages import build as room
 from harness.stages.build import compile_stage, export_program, requests_of
-from harness.stages.prepare import Done, FailureNotes
+from harness.stages.prepare import Done
 from harness.verify.cases import trim_outputs
-from tests.builders import PRODUCT, Notes, a_model, a_plugin, a_suite, example_file, make_case, register
+from tests.builders import PRODUCT, a_model, a_plugin, a_suite, example_file, make_case, register
 from tests.stages.conftest import UnderWay
 
 QUICK = [make_case(variant, model="quick") for variant in ("stock", "fast")]
@@ -45,19 +45,12 @@ class Compiling:
     def __init__(self, under_way: UnderWay, monkeypatch: pytest.MonkeyPatch) -> None:
         self.asked: list[str] = []  # The cases that were compiled, in order
         self.late = ""  # One that takes too long
-        self.notes = Notes()
         self._under_way = under_way
         monkeypatch.setattr(room, "compile_cases", self._compile)
         monkeypatch.setattr(room, "request_for", lambda _, case, *__: SimpleNamespace(case=case))
 
-    def _compile(
-        self,
-        requests: Iterable[CompileRequest],
-        _: object,
-        __: object,
-        refusal: Callable[[Case], Failure | None],
-        *___: object,
-    ) -> Iterator[tuple[Build, str] | Underway]:
+    def _compile(self, requests: Iterable[CompileRequest], *given: Any) -> Iterator[tuple[Build, str] | Underway]:
+        _, _, refusal, _ = given
         for request in requests:
             name = request.case.name
             self.asked.append(name)
@@ -65,13 +58,12 @@ class Compiling:
             failure = refusal(request.case) or (LATE if name == self.late else None)
             yield Build(case=name, command=(), cache_key=name, failure=failure), ""
 
-    def __call__(self, cases: Iterable[Case], *, done: Iterable[Build] = (), slow: object = None) -> dict[str, Build]:
+    def __call__(self, *cases: Case, done: Iterable[Build] = (), slow: Failure | None = None) -> dict[str, Build]:
         """Compile these; all builds."""
-        before = {build.case: build for build in done}
-        artifacts: dict[str, Any] = {"quick": self._under_way.sized(10), "slow": slow or self._under_way.sized(1000)}
+        before, model = {build.case: build for build in done}, self._under_way.artifact
+        artifacts = {"quick": replace(model, mlir_bytes=10), "slow": slow or replace(model, mlir_bytes=1000)}
         suite = a_suite(models=(a_model("quick"), a_model("slow")))
         context = self._under_way.context(cases, suite, Done(builds=before))
-        context = replace(context, failures=FailureNotes(self.notes))
         builds = compile_stage(context, artifacts, requests_of(context, artifacts))
         assert sorted(build.case for build in self._under_way.run.builds) == sorted(builds.keys() - before.keys())
         return builds
@@ -83,29 +75,29 @@ def compiled(under_way: UnderWay, monkeypatch: pytest.MonkeyPatch) -> Compiling:
 
 
 def test_small_models_are_compiled_first_and_peers_are_not(compiled: Compiling) -> None:
-    assert compiled([*SLOW, *QUICK, QUICK_PEER]).keys() == set(ALL)
+    assert compiled(*SLOW, *QUICK, QUICK_PEER).keys() == set(ALL)
     assert compiled.asked == ALL
 
 
 def test_what_an_interrupted_run_had_compiled_is_not_compiled_again(compiled: Compiling) -> None:
     refused = Failure(stage="compile", message="no")
     done = [Build(case=name, command=(), cache_key="", failure=refused) for name in QUICK_NAMES]
-    compiled([*SLOW, *QUICK], done=done)
+    compiled(*SLOW, *QUICK, done=done)
     assert compiled.asked == SLOW_NAMES
 
 
 def test_a_model_that_could_not_be_made_fails_all_of_its_cases(compiled: Compiling) -> None:
-    builds = compiled([*SLOW, SLOW_PEER, *QUICK], slow=BROKEN)
+    builds = compiled(*SLOW, SLOW_PEER, *QUICK, slow=BROKEN)
     assert {name for name, build in builds.items() if build.failure == BROKEN} == {*SLOW_NAMES, SLOW_PEER.name}
 
 
-def test_a_compile_that_timed_out_takes_the_other_variants_along(compiled: Compiling) -> None:
+def test_a_compile_that_timed_out_takes_the_other_variants_along(compiled: Compiling, under_way: UnderWay) -> None:
     compiled.late = SLOW_NAMES[0]
-    builds = compiled([*QUICK, *SLOW])
+    builds = compiled(*QUICK, *SLOW)
     failed = {name: build.failure.message for name, build in builds.items() if build.failure is not None}
     assert list(failed) == SLOW_NAMES
     assert failed[SLOW_NAMES[1]].startswith(f"not tried, since {SLOW_NAMES[0]} timed out; ")
-    assert compiled.notes.lines == [f"Failed (compile): {SLOW_NAMES[0]}: {LATE.message}; 1 case fails with it"]
+    assert under_way.notes.lines == [f"Failed (compile): {SLOW_NAMES[0]}: {LATE.message}; 1 case fails with it"]
 
 
 def test_what_killed_harnesses_left_in_the_cache_and_outputs_beyond_its_limit_go_as_a_run_begins(

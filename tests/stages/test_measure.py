@@ -1,6 +1,6 @@
 """Generations of a run: what is lost while they are timed, and what a timeout takes along."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -13,8 +13,7 @@ from harness.records.case import Case
 from harness.records.run import Failure, Lost, Round, Turn
 from harness.stages import measure as room
 from harness.stages.measure import measure_stage
-from harness.stages.prepare import Context, FailureNotes, GivenUp
-from tests.builders import Notes, make_case
+from tests.builders import make_case
 from tests.stages.conftest import UnderWay
 
 STOCK, FAST, TILED = (make_case(variant) for variant in ("stock", "fast", "tiled"))
@@ -24,16 +23,16 @@ CRASHES = Failure(stage="measure", message="the worker was ended by SIGSEGV whil
 
 
 class Measuring:
-    """The measure stage with a script: which case is lost in which generation, and after how many rounds."""
+    """The measure stage with a script: in which generation fast is lost, after how many rounds, and why."""
 
     def __init__(self, under_way: UnderWay, monkeypatch: pytest.MonkeyPatch) -> None:
         self.groups: list[tuple[str, ...]] = []
         self.seconds: list[float] = []
-        self.notes = Notes()
+        self.lost: tuple[int, int, Failure] = (99, 0, CRASHES)
         self._under_way = under_way
-        self._lost: dict[tuple[str, int], tuple[int, Failure]] = {}
+        under_way.directory.header.settings["seed"] = 0
         monkeypatch.setattr(room, "measure_generation", self._measure)
-        monkeypatch.setattr(room, "distinct", lambda runnable: list(runnable))
+        monkeypatch.setattr(room, "distinct", list)
         monkeypatch.setattr(
             room, "_group", lambda name, members: SimpleNamespace(name=name, cases=[item.case for item in members])
         )
@@ -43,32 +42,16 @@ class Measuring:
         cases: list[Any] = sorted(group.cases, key=lambda case: case.name)
         self.groups.append(tuple(case.variant for case in cases))
         for number in range(2):
-            for case in list(cases):
-                after, failure = self._lost.get((case.name, generation), (-1, CRASHES))
-                if after == number:
-                    cases.remove(case)
-                    yield Lost(case=case.name, generation=generation, failure=failure)
+            if self.lost[:2] == (generation, number) and FAST in cases:
+                cases.remove(FAST)
+                yield Lost(case=FAST.name, generation=generation, failure=self.lost[2])
             turns = tuple(Turn(case=case.name, calls=1, wall_ns=1, cpu_ns=1) for case in cases)
             yield Round(group=group.name, generation=generation, round=number, started_unix_ns=0, turns=turns)
 
-    def run(
-        self,
-        cases: Sequence[Case],
-        lost: tuple[int, int, Failure],
-        *,
-        keep_going: bool = False,
-        groups_elsewhere: int = 0,
-    ) -> dict[str, str]:
-        """What is lost, where fast is lost in a generation after so many rounds."""
-        generation, rounds, failure = lost
-        self._lost = {(FAST.name, generation): (rounds, failure)}
-        context: Context = replace(
-            self._under_way.context(cases),
-            failures=FailureNotes(self.notes),
-            given_up=GivenUp(keep_going=keep_going),
-        )
+    def run(self, *cases: Case, keep_going: bool = False, groups_elsewhere: int = 0) -> dict[str, str]:
+        """What is lost, and why."""
+        context = self._under_way.context(cases, keep_going=keep_going)
         context = replace(context, prepared=replace(context.prepared, groups_elsewhere=groups_elsewhere))
-        context.directory.header.settings["seed"] = 0
         runnable: Any = [SimpleNamespace(case=case) for case in cases]
         measure_stage(context, runnable)
         return {record.case: record.failure.message for record in self._under_way.run.lost}
@@ -79,13 +62,12 @@ def measuring(under_way: UnderWay, monkeypatch: pytest.MonkeyPatch) -> Measuring
     return Measuring(under_way, monkeypatch)
 
 
-def test_a_timeout_takes_along_what_had_no_turn_yet(measuring: Measuring) -> None:
-    lost = measuring.run([STOCK, FAST, TILED, ELSEWHERE], (0, 0, HANGS))
+def test_a_timeout_takes_along_what_had_no_turn_yet(measuring: Measuring, under_way: UnderWay) -> None:
+    measuring.lost = (0, 0, HANGS)
+    lost = measuring.run(STOCK, FAST, TILED, ELSEWHERE)
     assert list(lost) == [FAST.name, STOCK.name, TILED.name]
     assert lost[TILED.name].startswith("not tried, since net/fast@cpu timed out; give it more with --call-timeout")
-    assert measuring.notes.lines == [
-        f"Failed (measure): net/fast@cpu: {HANGS.message}; 2 cases fail with it",
-    ]
+    assert under_way.notes.lines == [f"Failed (measure): net/fast@cpu: {HANGS.message}; 2 cases fail with it"]
     assert measuring.groups == [("fast", "stock", "tiled"), *[("tiled",)] * 3]  # and the other device goes on
 
 
@@ -96,12 +78,13 @@ def test_a_timeout_takes_along_what_had_no_turn_yet(measuring: Measuring) -> Non
 def test_what_has_been_timed_goes_on_and_so_does_all_where_one_only_crashes_or_the_user_wants_them_all(
     measuring: Measuring, lost: tuple[int, int, Failure], keep_going: bool
 ) -> None:
-    assert list(measuring.run([STOCK, FAST, TILED], lost, keep_going=keep_going)) == [FAST.name]
+    measuring.lost = lost
+    assert list(measuring.run(STOCK, FAST, TILED, keep_going=keep_going)) == [FAST.name]
     assert measuring.groups[-1] == ("stock", "tiled")
 
 
 def test_a_shard_gives_its_groups_the_seconds_that_they_have_in_the_whole_run(measuring: Measuring) -> None:
-    measuring.run([STOCK], (9, 0, HANGS))
+    measuring.run(STOCK)
     whole = measuring.seconds.pop()
-    measuring.run([STOCK], (9, 0, HANGS), groups_elsewhere=2)
+    measuring.run(STOCK, groups_elsewhere=2)
     assert measuring.seconds.pop() == pytest.approx(whole / 3)

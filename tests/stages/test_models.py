@@ -21,21 +21,6 @@ from tests.builders import Notes, a_model, a_suite, make_artifact, make_case
 from tests.stages.conftest import UnderWay
 
 
-def made(
-    under_way: UnderWay,
-    *models: Model,
-    skipped: str = "",
-    peers: dict[str, Any] | None = None,
-    notes: Notes | None = None,
-) -> dict[str, ModelArtifact | Failure]:
-    cases = [
-        replace(make_case(variant, model=model.name), skip="not here" if model.name == skipped else None)
-        for model in models
-        for variant in ("stock", "fast")
-    ]
-    return materialize_models(under_way.prepared(cases, a_suite(models=models), peers), Limits(), notes or Notes())
-
-
 @pytest.mark.parametrize(
     ("error", "message"),
     [
@@ -53,8 +38,10 @@ def test_one_model_that_cannot_be_made_does_not_stop_the_others(
 
     monkeypatch.setattr(room, "materialize", materialize)
     monkeypatch.setattr(room, "check_entry", lambda *_, **__: None)
-    notes = Notes()
-    artifacts = made(under_way, a_model("bad"), a_model("good"), a_model("elsewhere"), skipped="elsewhere", notes=notes)
+    cases = [make_case(variant, model=model) for model in ("bad", "good") for variant in ("stock", "fast")]
+    skipped = replace(make_case(model="elsewhere"), skip="not here")
+    suite, notes = a_suite(models=tuple(map(a_model, ("bad", "good", "elsewhere")))), Notes()
+    artifacts = materialize_models(under_way.prepared([*cases, skipped], suite), Limits(), notes)
     assert artifacts == {"bad": Failure(stage="model", message=message), "good": under_way.artifact}
     assert notes.lines == [f"Failed (model): bad: {message}; 2 cases fail with it"]
 
@@ -93,17 +80,10 @@ def check(cache: Path, monkeypatch: pytest.MonkeyPatch, real_toolchain: Toolchai
         given = []
         for text in arguments:
             *sizes, dtype = text.removesuffix(BY_VALUE).split("x")
-            shape = tuple(int(size) for size in sizes)
-            scalar = text.endswith(BY_VALUE)
+            shape, scalar = tuple(map(int, sizes)), text.endswith(BY_VALUE)
             given.append(Argument(file=Path("input.npy"), flag="", shape=shape, dtype=dtype, scalar=scalar))
-        artifact = replace(make_artifact(mlir, arguments=given), function=function)
-        check_entry(
-            a_model(**model),
-            artifact,
-            flags,
-            toolchain=real_toolchain,
-            limits=Limits(seconds=60),
-        )
+        artifact = make_artifact(mlir, arguments=given, function=function)
+        check_entry(a_model(**model), artifact, flags, toolchain=real_toolchain, limits=Limits(seconds=60))
 
     return check
 
