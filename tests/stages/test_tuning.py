@@ -15,16 +15,17 @@ from harness.records.bisection import Trial
 from harness.records.tuning import Tuning
 from harness.stages import tune_session, tuning_lowering
 from harness.stages.options import TuneOptions
-from harness.stages.tune_session import TuneSession, TuneTarget, Untimed
+from harness.stages.tune_session import TuneSession, Untimed
 from harness.stages.tuning import NoStart, tune
 from harness.store.files import adapter
 from harness.store.folders import TUNING
-from harness.store.work_directory import RECORD_FILE, SPEC_FILE, VARIANT_FILE, Begun, TuneDirectory
+from harness.store.work_directory import RECORD_FILE, SPEC_FILE, VARIANT_FILE
 from harness.suite.load import load_suite
 from harness.tune import tiles
+from tests.builders import CPU_FLAGS, FLAGS
 from tests.builders import SUITE as SMALL
 from tests.conftest import MadeOnce
-from tests.fakes.fake_toolchain import make_fake_toolchain
+from tests.stages.tuned import a_directory, a_target
 
 CONVOLUTION = """\
 func.func @main(%image: tensor<1x32x64x32xf32>, %kernel: tensor<3x3x32x64xf32>) -> tensor<1x30x62x64xf32> {
@@ -37,7 +38,7 @@ func.func @main(%image: tensor<1x32x64x32xf32>, %kernel: tensor<3x3x32x64xf32>) 
   return %c : tensor<1x30x62x64xf32>
 }
 """
-SUITE = """\
+SUITE = f"""\
 name = "small"
 baseline = "stock"
 
@@ -49,7 +50,7 @@ inputs = []
 [models.net]
 mlir = "net.mlir"
 function = "main"
-inputs = [{ shape = [1, 32, 64, 32] }, { shape = [3, 3, 32, 64] }]
+inputs = [{{ shape = [1, 32, 64, 32] }}, {{ shape = [3, 3, 32, 64] }}]
 check = "none"
 
 [variants.stock]
@@ -57,12 +58,7 @@ check = "none"
 [devices.cpu]
 uri = "local-sync"
 backend = "llvm-cpu"
-compile_flags = [
-    "--iree-hal-target-device=local",
-    "--iree-hal-local-target-device-backends=llvm-cpu",
-    "--iree-llvmcpu-target-cpu=host",
-]
-
+compile_flags = {list(CPU_FLAGS)}
 """
 ONLY_OURS = ("[!i]*", "i[!s]*", "isolate.*")
 
@@ -168,30 +164,21 @@ def test_a_model_that_cannot_be_measured_leaves_the_others_alone_and_another_sea
 
 def test_a_compiler_that_hangs_eats_memory_or_lacks_a_flag_costs_one_candidate(tmp_path: Path) -> None:
     suite = tmp_path / "small.toml"
-    suite.write_text(
-        SMALL.replace('[variants.tiled]\nflagsets = ["tiling"]\n', "").replace('flagset_files = ["flags.toml"]\n', "")
-    )
+    suite.write_text(SMALL)
+    (tmp_path / "flags.toml").write_text(FLAGS)
     # The scripted tools give three values, 1, 2 and 3, whatever the program is.
     (tmp_path / "net.mlir").write_text(
         "func.func @main(%a: tensor<4xf32>) -> tensor<3xf32> {\n"
         "  %r = arith.constant dense<[1.0, 2.0, 3.0]> : tensor<3xf32>\n  return %r : tensor<3xf32>\n}\n"
     )
-    loaded, options = load_suite(suite).suite, TuneOptions(suite, compile_memory_gib=0.3)
-    target = TuneTarget(
-        suite=loaded,
-        model="net",
-        device=loaded.devices[0],
-        start="stock",
-        config=CompileConfig(),
-        toolchain=make_fake_toolchain(tmp_path / "tools"),
-    )
+    options, target = TuneOptions(suite, compile_memory_gib=0.3), a_target(tmp_path, load_suite(suite).suite)
     flags = {
         "hangs": ("--fake-sleep=60",),
         "eats": ("--fake-allocate=400", "--fake-sleep=60"),
         "wrong": ("--fake-code=x", "--fake-values=9,9,9"),
         "unknown": ("--iree-no-such-flag",),
     }
-    with TuneDirectory.open(tmp_path / "net@cpu", Begun(created="", machine="", options={}, command=())) as directory:
+    with a_directory(tmp_path) as directory:
         configs = {name: CompileConfig(flags=each) for name, each in flags.items()}
         found = TuneSession(options, target, directory, Silent()).compile("some", configs, seconds=5.0)
     assert [*found] == ["start", *configs]

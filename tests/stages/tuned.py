@@ -13,7 +13,6 @@ import pytest
 from harness.bisect.trials import Place
 from harness.bisect.variants import CompileConfig
 from harness.compare import samplers
-from harness.compare.pairs import side_of
 from harness.compare.samplers import Module
 from harness.compile.request import MODULE_FILE
 from harness.errors import CaseError
@@ -22,28 +21,37 @@ from harness.measure import Group, LoadableModule
 from harness.progress import Silent
 from harness.records.bisection import Trial
 from harness.records.comparison import Verdict
-from harness.records.run import Build, Failure, Lost, Round, Run, Turn
+from harness.records.run import Failure, Lost, Round, Turn
 from harness.stages import tune_session, tuning_lowering
 from harness.stages.options import TuneOptions
 from harness.stages.tune_session import START, Form, Raced, TuneSession, TuneTarget, Untimed
 from harness.store.work_directory import Begun, TuneDirectory
+from harness.suite.load import Suite
 from harness.tune.changes import Change
 from harness.tune.dispatches import Compiled, Dispatch, Refused
 from harness.tune.tiles import Configuration, Root
-from tests.builders import a_loadable, a_suite, make_case, make_header, make_round
+from tests.builders import a_loadable, a_suite, make_case, make_round
+from tests.compare.runs import a_build, a_side
 from tests.fakes.fake_toolchain import make_fake_toolchain
+
+
+def a_target(folder: Path, suite: Suite) -> TuneTarget:
+    """The suite's `net`, from its stock variant on, with scripted tools."""
+    tools, device = make_fake_toolchain(folder / "tools"), suite.devices[0]
+    return TuneTarget(suite=suite, model="net", device=device, start="stock", config=CompileConfig(), toolchain=tools)
+
+
+def a_directory(folder: Path) -> TuneDirectory:
+    """That of a search which begins."""
+    return TuneDirectory.open(folder / "net@cpu", Begun(created="", machine="", options={}, command=()))
 
 
 class Scripted(TuneSession):
     """A search whose races are real but for the worker; use it as a context manager."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, **options: Any) -> None:
-        tools, suite = make_fake_toolchain(folder / "tools"), a_suite()
-        device, stock = suite.devices[0], CompileConfig()
-        target = TuneTarget(suite=suite, model="net", device=device, start="stock", config=stock, toolchain=tools)
-        begun = Begun(created="", machine="", options={}, command=())
-        directory = TuneDirectory.open(folder / "net@cpu", begun)
-        super().__init__(TuneOptions(Path("small.toml"), **options), target, directory, Silent())
+        chosen = TuneOptions(Path("small.toml"), **options)
+        super().__init__(chosen, a_target(folder, a_suite()), a_directory(folder), Silent())
         self.ms: dict[str, float] = {}  # What programs take, by code: flags and then specs, joined; "" of the start
         self.code_of: Callable[[CompileConfig], str] = lambda config: " ".join(
             [*sorted(config.flags), *(use.options["spec"] for use in config.plugins)]
@@ -70,12 +78,9 @@ class Scripted(TuneSession):
         """A form with these flags, each a change of its own; or a program as compiled, with a config."""
         asked = config or CompileConfig(flags=flags)
         case, code = make_case(name, compile_flags=asked.flags), self.code_of(asked)
-        command = ("iree-compile", "net.mlir", "-o", "module.vmfb")
-        build = Build(case=case.name, command=command, cache_key="")
         loadable = self.loadable_of(case.name, code)
-        module = Module(case=case, loadable=loadable, mlir=Path("net.mlir"), files=(), build=build)
-        side = side_of(Run(header=make_header()), name)
-        place = Place(name=name, side=side, case=case, toolchain=self.target.toolchain)
+        module = Module(case=case, loadable=loadable, mlir=Path("net.mlir"), files=(), build=a_build(case))
+        place = Place(name=name, side=a_side(case, label=name), case=case, toolchain=self.target.toolchain)
         changes = tuple(map(a_change, flags))
         return Form(name=name, config=asked, place=place, module=module, code=code, changes=changes)
 
@@ -94,12 +99,7 @@ class Scripted(TuneSession):
         self.batches[batch] = list(configs)
         limit_s = seconds or math.inf
         take_s = {name: self.takes_s.get(self.code_of(config), self.compile_s) for name, config in configs.items()}
-
-        def made() -> str:
-            self.now += sum(min(each, limit_s) for each in take_s.values())
-            return batch
-
-        self.once("compile", f"compiled/{batch}", str, made)
+        self.stages["compile"] = self.stages.get("compile", 0.0) + sum(min(each, limit_s) for each in take_s.values())
         late = {name: Untimed(reason="late", late=True) for name, s in take_s.items() if s > limit_s}
         return {
             name: late.get(name) or self.broken.get(self.code_of(config)) or self.form(name, config=config)
