@@ -28,7 +28,7 @@ from harness.stages.options import BisectOptions
 from harness.stages.prepare import require_name
 from harness.stages.session import begun_now, options_going_on
 from harness.store.folders import BISECT, find_folder
-from harness.store.work_directory import SUITES_FOLDER, Begun, BisectDirectory, KeptSentence
+from harness.store.work_directory import SUITES_FOLDER, BisectDirectory, KeptSentence
 from harness.suite.cases import case_meant
 from harness.suite.load import Suite, load_suite
 from harness.text import plural
@@ -51,7 +51,7 @@ def session_of(options: BisectOptions, command: Sequence[str], progress: Progres
             raise UsageError("say what is bisected, as in `harness bisect suites/esrgan.toml --case rdb/stock@cpu`")
         suite = load_suite(options.suite).suite
         options, history = _begun(options, suite, progress.note)
-        begun = Begun(**begun_now(options, command), history=history)
+        begun = replace(begun_now(options, command), history=history)
         directory = BisectDirectory.create(options.results, suite.name, datetime.fromisoformat(begun.created), begun)
     kind = PartSearch if options.over == "flags" else ReleaseSearch
     return kind(options, suite, directory, progress)

@@ -79,7 +79,7 @@ def _counts(compiled: Compiled, wanted: Mapping[str, tuple[str, ...]], *, storag
         storage=sized if isinstance(sized, Storage) else None,
         storage_failure=sized if isinstance(sized, Failure) else None,
     )
-    phases, memo = compiled.reached(wanted), kept_counts(compiled.build.cache_key)
+    phases, memo = compiled.reached(wanted), cache_root() / "ir" / f"{compiled.build.cache_key}.json"
     counts = _kept(memo, _COUNTS) or {}
     lacking: list[str] = []  # that the release does not have
     while missing := [phase for phase in phases if phase not in counts and phase not in lacking]:
@@ -95,11 +95,6 @@ def _counts(compiled: Compiled, wanted: Mapping[str, tuple[str, ...]], *, storag
             write_memo(memo, _COUNTS.dump_python(counts))
     reached = {phase: ops for phase, ops in wanted.items() if phase in phases and phase in counts}
     return replace(record, counts=select_counts(counts, reached), lacking=tuple(lacking))
-
-
-def kept_counts(cache_key: str) -> Path:
-    """The file in the cache that holds the counts of a build."""
-    return cache_root() / "ir" / f"{cache_key}.json"
 
 
 def count_build(compiled: Compiled, phases: list[str]) -> dict[str, OpCounts]:

@@ -48,16 +48,16 @@ _OF_COMMAND = ("results", "patterns", "compile_timeout_s", "call_timeout_s", "wa
 _OF_STRETCH = ("wait", "quiet", "verbose")
 
 
-def begun_now(options: Any, command: Sequence[str]) -> dict[str, Any]:
-    """What a session is begun with, as the fields of a `Begun`."""
+def begun_now(options: Any, command: Sequence[str]) -> Begun:
+    """What a session is begun with."""
     environment = environment_here()
-    return {
-        "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        "machine": machine_id(environment),
-        "noise": noise_of(environment),
-        "options": adapter(type(options)).dump_python(options, mode="json"),
-        "command": tuple(command),
-    }
+    return Begun(
+        created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        machine=machine_id(environment),
+        noise=noise_of(environment),
+        options=adapter(type(options)).dump_python(options, mode="json"),
+        command=tuple(command),
+    )
 
 
 def options_going_on(
@@ -170,7 +170,7 @@ class SidesSession(Generic[_Options, _Folder]):
         self._stack = ExitStack()
         commits = {side.name: side.sha for side in sides if isinstance(side, Commit)}  # the same ones tomorrow
         command = ("harness", *(commits.get(word, word) for word in words))
-        self._begun = Begun(**begun_now(options, command)) if folder is None else folder.begun
+        self._begun = begun_now(options, command) if folder is None else folder.begun
         self.command, self.noise = self._begun.command, self._begun.noise
         self.created = datetime.fromisoformat(self._begun.created)
 

@@ -148,7 +148,6 @@ class Raced:
     standings: Mapping[str, RaceStanding]  # Of each by name, beside the start (of a dispatch, the compiler's own)
     leader: str
     lost: Mapping[str, str]  # Why some could not be timed at all, by name
-    known: Mapping[str, Calibration]  # Of those that were timed
 
 
 class TuneSession:
@@ -297,7 +296,9 @@ class TuneSession:
             race.add({each: turns.logs.get(each) for each in alive})
             if reference in lost:
                 break
-        return Raced(standings=race.standings(log_ratio), leader=race.leader or reference, lost=lost, known=known)
+        if START in known and not self.start_ns:
+            self.start_ns = known[START].per_call_ns
+        return Raced(standings=race.standings(log_ratio), leader=race.leader or reference, lost=lost)
 
     def _generation(self, group: Group, reference: str, number: int, known: Mapping[str, Calibration]) -> RaceTurns:
         cases = {case.name: case for case in group.cases}

@@ -34,7 +34,7 @@ from harness.stages.tune_session import RULE, START, Form, TuneSession, TuneTarg
 from harness.stages.tuning_changes import ChangeSearch
 from harness.stages.tuning_lowering import LoweringSearch, Winner
 from harness.stats.rule import Rule
-from harness.store.work_directory import SPEC_FILE, VARIANT_FILE, Begun, TuneDirectory
+from harness.store.work_directory import SPEC_FILE, VARIANT_FILE, TuneDirectory
 from harness.suite.load import load_suite
 from harness.suite.schema import SuiteFile
 from harness.suite.toml_file import read_toml
@@ -99,17 +99,10 @@ def tune(options: TuneOptions, command: Sequence[str], progress: Progress, draw:
 
 def _tuned(options: TuneOptions, target: TuneTarget, command: Sequence[str], progress: Progress, draw: Draw) -> Tuning:
     """The search for one model, begun, gone on with, or known already."""
-    path = options.out / target.name
-    begun = begun_now(options, command)
-    asked = {name: value for name, value in begun["options"].items() if name not in _OF_STRETCH}
-    begun["options"] = {
-        **asked,
-        "toolchain": target.toolchain.version,
-        "device": target.device.name,
-        "start": target.start,
-        **_what_is_played_back(target),
-    }
-    directory = TuneDirectory.open(path, Begun(**begun))
+    path, begun = options.out / target.name, begun_now(options, command)
+    asked = {name: value for name, value in begun.options.items() if name not in _OF_STRETCH}
+    asked |= {"toolchain": target.toolchain.version, "device": target.device.name, "start": target.start}
+    directory = TuneDirectory.open(path, replace(begun, options={**asked, **_what_is_played_back(target)}))
     with directory:
         try:
             found = tune_model(TuneSession(options, target, directory, progress))

@@ -37,6 +37,7 @@ _NEAR, _MOST_NEAR = math.log(1.3), 4
 # Batches of combinations without a better one, after which there is no more to gain.
 _MOST_IN_VAIN = 3
 _LONGEST_NAME = 60
+_CONTRADICTION = Untimed(reason="its changes contradict each other")
 
 
 class ChangeSearch:
@@ -85,11 +86,9 @@ class ChangeSearch:
         for first in range(0, len(changes), _BATCH):
             batch, found = changes[first : first + _BATCH], dict[str, Form | Untimed]()
             if self._session.spent_s < until * self._budget_s:
-                configs = {change.name: combine(self._start.config, [change]) for change in batch}
-                wanted = {name: config for name, config in configs.items() if config}
-                found = self._session.compile(f"{name}-{first}", wanted, self._limit_s)
+                found = self._compiled(f"{name}-{first}", [(change,) for change in batch])
             for change in batch:
-                form, self.singles[change.name] = self._sorted((change,), found.get(change.name))
+                form, self.singles[change.name] = self._sorted((change,), found.get(_name_of((change,))))
                 if form is not None:
                     self._forms[change.name] = form
 
@@ -98,6 +97,13 @@ class ChangeSearch:
         if forms or not self._session.start_ns:
             raced = self._raced(name, forms.values(), self._start, until=_RACED_ALONE)
             self.singles |= {each: of_race(self.singles[each], raced) for each in forms}
+
+    def _compiled(self, batch: str, sets: Sequence[tuple[Change, ...]]) -> dict[str, Form | Untimed]:
+        """What a batch of sets of changes came to, by their names."""
+        configs = {_name_of(changes): combine(self._start.config, changes) for changes in sets}
+        found = dict[str, Form | Untimed].fromkeys(configs, _CONTRADICTION)
+        wanted = {name: config for name, config in configs.items() if config is not None}
+        return found | self._session.compile(batch, wanted, self._limit_s)
 
     def _sorted(self, changes: tuple[Change, ...], compiled: Form | Untimed | None) -> tuple[Form | None, Tried]:
         """A form to race, or None; and what is known of it before that."""
@@ -140,14 +146,12 @@ class ChangeSearch:
 
     def _together(self, number: int, sets: Sequence[tuple[Change, ...]]) -> dict[tuple[Change, ...], float | None]:
         """Try a batch of combinations: log(its time / the start's) of each that has one."""
-        configs = {_name_of(changes): combine(self._start.config, changes) for changes in sets}
-        wanted = {name: config for name, config in configs.items() if config is not None}
-        found = self._session.compile(f"together-{number}", wanted, self._limit_s)
-        contradiction = Untimed(reason="its changes contradict each other")
+        found = self._compiled(f"together-{number}", sets)
         forms: dict[str, Form] = {}
         tried: dict[str, Tried] = {}
-        for changes, name in zip(sets, configs, strict=True):
-            form, tried[name] = self._sorted(changes, found.get(name, contradiction))
+        for changes in sets:
+            name = _name_of(changes)
+            form, tried[name] = self._sorted(changes, found[name])
             if form is not None:
                 forms[name] = form
         if forms:
@@ -155,8 +159,9 @@ class ChangeSearch:
             tried |= {name: of_race(tried[name], raced) for name in forms}
         self.combinations += tried.values()
         logs: dict[tuple[Change, ...], float | None] = {}
-        for changes, name in zip(sets, configs, strict=True):
-            compiled, logs[changes] = found.get(name), None
+        for changes in sets:
+            name, logs[changes] = _name_of(changes), None
+            compiled = found[name]
             if isinstance(compiled, Form) and (name not in forms or tried[name].ratio is not None):
                 logs[changes] = self._by_code[compiled.code].log_ratio
         return logs
@@ -178,8 +183,6 @@ class ChangeSearch:
             log_ratio=reference.log_ratio,
             least=_LEAST_GENERATIONS,
         )
-        if not session.start_ns and START in raced.known:
-            session.start_ns = raced.known[START].per_call_ns
         for form in contenders.values():
             ratio = raced.standings[form.name].ratio
             if form is reference or ratio is None:
