@@ -180,6 +180,13 @@ def make_artifact(
     )
 
 
+def a_toolchain(version: str = "3.13.0", **fields: Any) -> Toolchain:
+    """A toolchain of which nothing is there."""
+    nowhere = Path("nowhere")
+    usual: dict[str, Any] = {"python": nowhere, "compiler_tools": nowhere, "runtime_tools": nowhere}
+    return Toolchain(version=version, revision="", **{**usual, "compiler_sha256": "cc" * 32, **fields})
+
+
 def a_loadable(name: str, toolchain: Toolchain, **fields: Any) -> LoadableModule:
     """A compiled case as workers are told of it."""
     usual: dict[str, Any] = {"module": Path("module.vmfb"), "function": "main", "arguments": (), "parameters": {}}

@@ -8,7 +8,7 @@ import sys
 import sysconfig
 import zipfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import harness
@@ -35,18 +35,12 @@ _MOST_PRINTED = 1_000_000  # characters of one rewrite, the last ones
 CHILD = Path(harness.__file__).parent / "plugins" / "child.py"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Program:
-    """What iree-compile reads."""
+def rewrite_model(request: CompileRequest, folder: Path) -> tuple[tuple[str, ...], tuple[PluginEffect, ...]]:
+    """Rewrite the program that lies in a folder as model.mlir; where nothing changed, it stays the model's.
 
-    flags: tuple[str, ...]  # Flags that say at which phase it begins
-    rewritten: bool  # Whether it is another program than the model's
-    effects: tuple[PluginEffect, ...]  # What each rewrite did
-
-
-def rewrite_model(request: CompileRequest, folder: Path) -> Program:
-    """Rewrite the program that lies in a folder as model.mlir; where nothing changed, it stays the model's."""
-    source, reached, changed = MODEL_FILE, "", False
+    Gives the flags that say at which phase iree-compile begins, () for the model's, and what each rewrite did.
+    """
+    source, reached = MODEL_FILE, ""
     effects: list[PluginEffect] = []
     for number, call in enumerate(request.arranged.rewrites):
         if call.phase != reached:
@@ -59,14 +53,13 @@ def rewrite_model(request: CompileRequest, folder: Path) -> Program:
                 raise
             source, reached = lowered, call.phase
         rewritten = _step(folder, f"{number}-{call.plugin}")
-        effect = _rewrite(request, call, source, rewritten, folder)
-        effects.append(effect)
-        changed = changed or bool(effect.changed)
+        effects.append(_rewrite(request, call, source, rewritten, folder))
         source = rewritten
-    if changed:
-        (folder / MODEL_FILE).unlink()
-        (folder / source).replace(folder / MODEL_FILE)
-    return Program(flags=_begin(reached) if changed else (), rewritten=changed, effects=tuple(effects))
+    if not any(effect.changed for effect in effects):
+        return (), tuple(effects)
+    (folder / MODEL_FILE).unlink()
+    (folder / source).replace(folder / MODEL_FILE)
+    return _begin(reached), tuple(effects)
 
 
 def printed_in(folder: Path) -> str:
@@ -224,11 +217,11 @@ def compile_request(request: CompileRequest, key: str, folder: Path) -> tuple[Bu
         files=tuple(file.unique_name for file in request.arranged.files),
     )
     try:
-        program = rewrite_model(request, folder)
+        flags, effects = rewrite_model(request, folder)
     except CaseError as error:
         return replace(started, failure=Failure.of(error)), printed_in(folder)
-    command = compile_command((*request.case.compile_flags, *program.flags))
-    started = replace(started, command=command, rewritten=program.rewritten, effects=program.effects)
+    command = compile_command((*request.case.compile_flags, *flags))
+    started = replace(started, command=command, rewritten=bool(flags), effects=effects)
     try:
         finished = run_compiler(request, command[1:], folder)
     except CaseError as error:

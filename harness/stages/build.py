@@ -175,10 +175,10 @@ def export_program(
         (folder / MODEL_FILE).symlink_to(artifact.mlir.resolve())
         for file in request.arranged.files:
             file.put_into(folder)
-        program = rewrite_model(request, folder)
+        flags, effects = rewrite_model(request, folder)
         plugin_files = [folder / file.unique_name for file in request.arranged.files]
         files = _copy(out, artifact, folder / MODEL_FILE, plugin_files)
-    return Exported(files=files, function=artifact.function, effects=program.effects, flags=program.flags)
+    return Exported(files=files, function=artifact.function, effects=effects, flags=flags)
 
 
 def _artifact(model: Model, toolchain: Toolchain) -> ModelArtifact:

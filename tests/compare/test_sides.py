@@ -24,17 +24,8 @@ from harness.errors import HarnessError, RunError, ToolchainError, UsageError
 from harness.records.run import HostRecord, Placed
 from harness.store.run_directory import RunDirectory
 from harness.toolchain import Toolchain
-from tests.builders import commit, git, make_header
+from tests.builders import a_toolchain, commit, git, make_header
 from tests.compare.runs import TOOLCHAIN, a_case, a_side
-
-HERE = Toolchain(
-    version="0.0.0",
-    revision="",
-    compiler_sha256=TOOLCHAIN.compiler_sha256,
-    python=Path("python"),
-    compiler_tools=Path(),
-    runtime_tools=Path(),
-)
 
 
 @pytest.fixture
@@ -44,7 +35,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def get(versions: Sequence[str], **_: object) -> tuple[Toolchain, ...]:
         asked.extend(versions)
-        return tuple(replace(HERE, version=version.removeprefix("iree==")) for version in versions)
+        return tuple(a_toolchain(version.removeprefix("iree==")) for version in versions)
 
     monkeypatch.setattr(sides_module, "get_toolchains", get)
     return asked

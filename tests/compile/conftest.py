@@ -15,7 +15,7 @@ from harness.process import Limits
 from harness.records.run import Build
 from harness.toolchain import Toolchain
 from harness.toolchain.tools import merge_flags
-from tests.builders import CPU_FLAGS, PRODUCT, make_case
+from tests.builders import CPU_FLAGS, PRODUCT, a_toolchain, make_case
 from tests.fakes.fake_toolchain import calls, make_fake_toolchain
 
 LIMITS = Limits(seconds=120, memory_bytes=8 << 30)
@@ -24,16 +24,8 @@ _NOWHERE = Path("nowhere")
 
 def a_request(*flags: str, variant: str = "stock", device: str = "cpu", **fields: Any) -> CompileRequest:
     """A request with these flags, in which nothing has to exist."""
-    toolchain = Toolchain(
-        version="3.13.0",
-        revision="",
-        compiler_sha256="cc" * 32,
-        python=_NOWHERE,
-        compiler_tools=_NOWHERE,
-        runtime_tools=_NOWHERE,
-    )
     program = {"model": _NOWHERE, "model_sha256": "aa" * 32, "function": "main"}
-    usual: dict[str, Any] = {"toolchain": toolchain, **program, "host_cpu": "a processor", "limits": LIMITS}
+    usual: dict[str, Any] = {"toolchain": a_toolchain(), **program, "host_cpu": "a processor", "limits": LIMITS}
     return CompileRequest(case=make_case(variant, device=device, compile_flags=flags), **{**usual, **fields})
 
 

@@ -7,7 +7,7 @@ import pytest
 from iree.compiler import ir
 
 from harness.compile import CompileRequest
-from harness.compile.iree_compile import PRINTED_FILE, Program, rewrite_model
+from harness.compile.iree_compile import PRINTED_FILE, rewrite_model
 from harness.errors import CaseError
 from harness.plugins import (
     Applied,
@@ -21,7 +21,7 @@ from harness.plugins import (
     written_file,
 )
 from harness.process import Limits, run
-from harness.records.run import Build
+from harness.records.run import Build, PluginEffect
 from tests.builders import CPU_FLAGS, a_plugin, applied, example_file
 from tests.compile.conftest import RealCompiler
 from tests.fakes import fake_rewrites
@@ -51,14 +51,17 @@ def rewrite(function: str, *, phase: str = "input", **options: Any) -> Applied:
     return applied(a_plugin(function, step), **options)
 
 
-def rewritten(request: CompileRequest, folder: Path) -> tuple[Program, str]:
-    """What became of the program, and its text."""
+Rewritten = tuple[tuple[str, ...], tuple[PluginEffect, ...], str]
+
+
+def rewritten(request: CompileRequest, folder: Path) -> Rewritten:
+    """What is said of the program, and its text."""
     folder.mkdir()
     (folder / "model.mlir").symlink_to(request.model)
     made = rewrite_model(request, folder)
     with ir.Context() as context:
         context.allow_unregistered_dialects = True
-        return made, str(ir.Module.parse((folder / "model.mlir").read_bytes()))
+        return *made, str(ir.Module.parse((folder / "model.mlir").read_bytes()))
 
 
 def output_of(real: RealCompiler, build: Build, argument: str = FOUR) -> str:
@@ -71,13 +74,12 @@ def output_of(real: RealCompiler, build: Build, argument: str = FOUR) -> str:
 
 def test_rewrites_run_in_the_order_in_which_they_are_named(real: RealCompiler, tmp_path: Path) -> None:
     double, add = rewrite("times", factor=2.0), rewrite("plus", term=1.0)
-    made, text = rewritten(real.request(double, add, text=SCALE), tmp_path / "one")
+    flags, effects, text = rewritten(real.request(double, add, text=SCALE), tmp_path / "one")
     assert "arith.constant 7.000000e+00 : f32" in text
-    assert [(effect.name, effect.matched, effect.changed) for effect in made.effects] == [
-        *(("times", 1, True), ("plus", 1, True))
-    ]
-    assert (made.rewritten, made.flags) == (True, ("--compile-from=input",))
-    _, text = rewritten(real.request(add, double, text=SCALE), tmp_path / "other")
+    found = [(effect.name, effect.matched, effect.changed) for effect in effects]
+    assert found == [("times", 1, True), ("plus", 1, True)]
+    assert flags == ("--compile-from=input",)
+    *_, text = rewritten(real.request(add, double, text=SCALE), tmp_path / "other")
     assert "arith.constant 8.000000e+00 : f32" in text
 
 

@@ -18,8 +18,7 @@ from harness.measure import Calibration, Group, LoadableModule, Settings, measur
 from harness.measure import session as room
 from harness.measure.generation import balanced_orders, load_order
 from harness.records.run import Lost, Round
-from harness.toolchain import Toolchain
-from tests.builders import a_loadable
+from tests.builders import a_loadable, a_toolchain
 
 CASES = st.lists(st.text(min_size=1), min_size=1, max_size=8, unique=True)
 
@@ -37,14 +36,7 @@ def test_rounds_have_every_case_once_and_in_a_pair_the_same_mean_position(cases:
 # --------------------------------------------------------------------------------------------------------- a generation
 
 _FAKE_WORKER = Path(__file__).parents[1] / "fakes" / "fake_worker.py"
-_TOOLCHAIN = Toolchain(
-    version="3.13.0",
-    revision="",
-    compiler_sha256="",
-    python=Path(sys.executable),
-    compiler_tools=Path(),
-    runtime_tools=Path(),
-)
+_TOOLCHAIN = a_toolchain(python=Path(sys.executable))
 _NO_TIME = Settings(seconds=1e-9)
 
 
