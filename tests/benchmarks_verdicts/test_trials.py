@@ -3,44 +3,38 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from benchmarks.verdicts.others import (
-    OTHERS,
-    Samples,
-    given,
-)
+from benchmarks.verdicts.others import OTHERS, Named, Samples
 from benchmarks.verdicts.recorded_runs import count
 from benchmarks.verdicts.tables import BEGIN, END
-from benchmarks.verdicts.trials import (
-    ROW_CAP_S,
-    as_sampled,
-    overlapping_starts,
-    play_disjoint,
-    play_overlapping,
-)
+from benchmarks.verdicts.trials import ROW_CAP_S, overlapping_starts, play_disjoint, play_overlapping
 from harness.compare.samplers import GENERATION_S
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
 from harness.stats.rule import Rule
-from tests.benchmarks_verdicts.conftest import Script
+from tests.compare.scripted import generations
+
+RANDOM = np.random.default_rng(0)
+EQUAL, SLOWER = (RANDOM.normal(centre, 0.002, 84).tolist() for centre in (0.0, np.log(1.05)))
 
 
-def test_disjoint_trials_share_no_generation_and_use_all(script: Script) -> None:
-    generations = as_sampled(script(generations=60))
-    trials = play_disjoint(generations, budget_s=15)
+def test_disjoint_trials_share_no_generation_and_use_all() -> None:
+    recorded = generations(*EQUAL[:60], seconds=0.5)
+    trials = play_disjoint(recorded, budget_s=15)
     used = [one for outcome in trials.outcomes for one in outcome.generations]
-    assert tuple(used) == generations[: len(used)]
+    assert used == recorded[: len(used)]
     assert trials.size == 7  # of eight generations each; the last four are too few
     assert trials.left_out == 1
     assert trials.false_alarms == 0
     assert trials.bounds == pytest.approx((0.0, 1 - 0.05 ** (1 / 7)))
 
 
-def test_overlapping_trials_start_only_where_the_longest_fits(script: Script) -> None:
-    generations = as_sampled(script(generations=84, change=0.05))
-    starts = overlapping_starts(generations, budget_s=10)
+def test_overlapping_trials_start_only_where_the_longest_fits() -> None:
+    recorded = generations(*SLOWER, seconds=0.5)
+    starts = overlapping_starts(recorded, budget_s=10)
     assert list(starts) == [0, 4, 8, 12, 16, 20]  # 20 generations and one, three times
-    trials = play_overlapping(generations, budget_s=10)
+    trials = play_overlapping(recorded, budget_s=10)
     assert (trials.size, trials.left_out) == (6, 0)
     assert trials.found() == 6
     assert trials.found(within_s=8.0) == 6
@@ -76,9 +70,8 @@ def test_the_document_has_its_marks_and_the_constants_of_the_code() -> None:
 
 
 @pytest.mark.parametrize("one", OTHERS, ids=lambda one: one.name)
-def test_no_rule_finds_what_is_not_there_and_all_find_a_half(one: object, script: Script) -> None:
-    rule = one.rule  # type: ignore[attr-defined]
-    quiet = {"spread": 1e-6, "generations": 30, "rounds": 12}
-    assert rule(*given(script(change=0.5, **quiet))) == 1
-    again = Samples(processes=tuple(each.base.ns for each in script(**quiet)))
-    assert rule(again, again) == 0
+def test_no_rule_finds_what_is_not_there_and_all_find_a_half(one: Named) -> None:
+    times = RANDOM.normal(1e6, 1e3, (30, 12))
+    base, head = Samples(processes=tuple(times)), Samples(processes=tuple(1.5 * times))
+    assert one.rule(base, head) == 1
+    assert one.rule(base, base) == 0
