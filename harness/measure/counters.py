@@ -60,9 +60,6 @@ class _Reading(NamedTuple):
     running_ns: int
 
 
-_NOTHING = _Reading(0, 0, 0)
-
-
 def open_event(event: Event) -> int:
     """Start counting one event of the calling thread and of every thread that it starts from now on."""
     number = _SYSCALL_NUMBERS.get(platform.machine())
@@ -87,7 +84,7 @@ def open_event(event: Event) -> int:
 
 
 class Counters:
-    """Counts events of this process from construction on, or from the last `start`.
+    """Counts events of this process from the last `start` on, for as long as it lives.
 
     Make it on the main thread before anything starts threads. Inheriting events cannot be read in groups; where the
     kernel lets them take turns, counts are scaled to the whole time.
@@ -95,17 +92,12 @@ class Counters:
 
     def __init__(self, events: Sequence[Event] = HARDWARE_EVENTS) -> None:
         self._descriptors: dict[str, int] = {}
-        self._started: dict[str, _Reading] = {}
         for event in events:
             try:
                 self._descriptors[event.name] = open_event(event)
             except OSError:
                 continue
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The events that this machine counts, in the order asked for; () where it counts none."""
-        return tuple(self._descriptors)
+        self.start()
 
     def start(self) -> None:
         """Make later readings count from here; two readings' difference is less exact where counts are scaled."""
@@ -114,16 +106,9 @@ class Counters:
     def read(self) -> dict[str, int]:
         """Counts since `start`, by name; an event that never got a counter in that time has none."""
         counts = {
-            name: _scaled(self._started.get(name, _NOTHING), _reading(descriptor))
-            for name, descriptor in self._descriptors.items()
+            name: _scaled(self._started[name], _reading(descriptor)) for name, descriptor in self._descriptors.items()
         }
         return {name: count for name, count in counts.items() if count is not None}
-
-    def close(self) -> None:
-        """Stop counting; `names` and readings are empty from then on."""
-        for descriptor in self._descriptors.values():
-            os.close(descriptor)
-        self._descriptors = {}
 
 
 def _reading(descriptor: int) -> _Reading:

@@ -16,10 +16,7 @@ from harness.records.run import Account, Failure, Lost, Round, Turn
 
 def load_order(cases: Sequence[str], seed: str) -> tuple[str, ...]:
     """A generation's random order of loading: what is loaded first may be several times slower in every process."""
-    generator = random.Random(f"load/{seed}")  # noqa: S311 (an order, not a secret)
-    order = list(cases)
-    generator.shuffle(order)
-    return tuple(order)
+    return next(balanced_orders(cases, f"load/{seed}"))
 
 
 def balanced_orders(cases: Sequence[str], seed: str) -> Iterator[tuple[str, ...]]:

@@ -94,15 +94,6 @@ class Loaded:
         return [self._fetch(results, position) for position in range(len(results))]
 
 
-def _providers(rt: Any, parameters: dict[str, str]) -> list[Any]:
-    providers = []
-    for scope, file in parameters.items():
-        index = rt.ParameterIndex()
-        index.load(file)
-        providers.append(index.create_provider(scope=scope))
-    return providers
-
-
 def _beside(file: str) -> dict[str, Any]:
     """What a file beside this one defines; it cannot be imported where this one runs by path."""
     return runpy.run_path(str(Path(__file__).with_name(file)))
@@ -249,8 +240,13 @@ class Session(Turns):
         if request.get("shares_context") and file in self.shared:
             return self.shared[file]
         rt, modules = self.runtime, [self.hal_module]
-        if request["parameters"]:
-            modules.append(rt.create_io_parameters_module(self.instance, *_providers(rt, request["parameters"])))
+        providers = []
+        for scope, weights in request["parameters"].items():
+            index = rt.ParameterIndex()
+            index.load(weights)
+            providers.append(index.create_provider(scope=scope))
+        if providers:
+            modules.append(rt.create_io_parameters_module(self.instance, *providers))
         module = rt.VmModule.mmap(self.instance, file)
         made = rt.VmContext(self.instance, [*modules, module]), module
         if request.get("shares_context"):

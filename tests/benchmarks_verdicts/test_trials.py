@@ -71,7 +71,7 @@ def test_the_document_has_its_marks_and_the_constants_of_the_code() -> None:
 
 @pytest.mark.parametrize("one", OTHERS, ids=lambda one: one.name)
 def test_no_rule_finds_what_is_not_there_and_all_find_a_half(one: Named) -> None:
-    times = RANDOM.normal(1e6, 1e3, (30, 12))
+    times = np.random.default_rng(1).normal(1e6, 1e3, (30, 12))
     base, head = Samples(processes=tuple(times)), Samples(processes=tuple(1.5 * times))
     assert one.rule(base, head) == 1
     assert one.rule(base, base) == 0
