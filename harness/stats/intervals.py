@@ -236,13 +236,6 @@ def _cumulative(size: int) -> FloatArray:
 
 def _critical_count(tail: float, size: int) -> int | None:
     """How many means of pairs may be cut off each end; None where not even the outermost may serve as an end."""
-    if size > _EXACT_UP_TO:
-        return _largest_count(tail, size)
-    counts = int(np.searchsorted(_cumulative(size), tail, side="right"))
-    return counts - 1 if counts else None
-
-
-def _largest_count(tail: float, size: int) -> int | None:
     low, high = -1, size * (size + 1) // 2
     while high - low > 1:
         middle = (low + high) // 2
