@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 DEFAULT_PORT = 8786
 _CONNECT_S, _ANSWER_S = 3.0, 10.0
-ROLES = ("client", "scheduler", "worker")  # Dask's
 
 AUTHORITY, AUTHORITY_KEY = "authority.pem", "authority-key.pem"
 CERTIFICATE, KEY = "certificate.pem", "key.pem"
@@ -73,7 +72,7 @@ class Access:
         if self.member is None:
             return Security(require_encryption=False)
         own = {"cert": str(self.member / CERTIFICATE), "key": str(self.member / KEY)}
-        files = {f"tls_{role}_{part}": file for role in ROLES for part, file in own.items()}
+        files = {f"tls_{role}_{part}": file for role in ("client", "scheduler", "worker") for part, file in own.items()}
         return Security(require_encryption=True, tls_ca_file=str(self.member / AUTHORITY), **files)
 
 

@@ -19,7 +19,7 @@ from harness.compare.comparison import Plan
 from harness.compare.engine import Generation, Task, Together
 from harness.compare.pairs import DecidedRow, Side
 from harness.compare.remeasure import Work
-from harness.compare.samplers import MeasurementPolicy, Module
+from harness.compare.samplers import MeasurementPolicy
 from harness.compare.sides import noise_of
 from harness.compile import BuildCache
 from harness.errors import CaseError, NoHost, PlaceGone, UsageError
@@ -202,8 +202,7 @@ class Row(Job):
     def ask(self, state: HostState) -> Order:
         """A generation."""
         number, variables = self.todo[0], state.variables(self.place.suite, self.need.device)
-        base, head = (_in(side, variables) for side in (self.task.base, self.task.head))
-        packed = replace(self.task, base=base, head=head).packed(number, self.known.get(state.name, {}))
+        packed = self.task.packed(number, self.known.get(state.name, {}), variables)
         what = f"measure {self.name} {number}"
         return Order(what=what, task=tasks.measure_row, packed=packed, limit_s=self.within_s)
 
@@ -226,11 +225,6 @@ class Row(Job):
         """No host can measure it now; or it ends its workers, and so it is."""
         self.todo.clear()
         self.asked.set_exception((CaseError if is_tried else NoHost)("measure", why))
-
-
-def _in(module: Module, environment: Mapping[str, str]) -> Module:
-    """A side with a host's environment."""
-    return replace(module, case=replace(module.case, environment=dict(environment)))
 
 
 def need_of_row(work: Work, plan: Plan) -> Need | str:

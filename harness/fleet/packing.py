@@ -102,7 +102,8 @@ class _Packer(pickle.Pickler):
                 return "argument", others, self._place(Path(file))
             case str() if value.startswith("--") and "=/" in value:
                 flag, _, name = value.partition("=")
-                return ("flag", flag, self._place(Path(name))) if _is_file(name) else None
+                is_file = os.path.isfile(name)  # noqa: PTH113 (Path's own raises if it is too long)
+                return ("flag", flag, self._place(Path(name))) if is_file else None
             case Toolchain():
                 return "toolchain", value.version, value.compiler_sha256
             case Applied():
@@ -122,13 +123,6 @@ class _Packer(pickle.Pickler):
         item = Item(place=f"{FOLDER}/{sha256[:2]}/{sha256}/{path.name}", sha256=sha256, size=path.stat().st_size)
         self.files[item] = path
         return item.place
-
-
-def _is_file(name: str) -> bool:
-    try:
-        return Path(name).is_file()
-    except (OSError, ValueError):  # too long for a path, or with a zero byte
-        return False
 
 
 class _Unpacker(pickle.Unpickler):

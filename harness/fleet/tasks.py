@@ -243,12 +243,14 @@ class RowTask:
     call_limit_s: float = 0.0  # Seconds after which a turn is stopped
     limits: Limits | None = None
 
-    def packed(self, number: int, known: Mapping[str, Calibration]) -> Packed:
-        """What a generation of it takes; programs go along only where they are compiled."""
-        if self.limits is not None:
-            return pack(self, number, known)
-        base, head = (replace(side, mlir=Path(), files=()) for side in (self.base, self.head))
-        return pack(replace(self, base=base, head=head), number, known)
+    def packed(self, number: int, known: Mapping[str, Calibration], environment: Mapping[str, str]) -> Packed:
+        """What a generation of it takes on a host; programs go along only where they are compiled."""
+
+        def there(side: Module) -> Module:
+            case = replace(side.case, environment=dict(environment))
+            return replace(side, case=case) if self.limits else replace(side, case=case, mlir=Path(), files=())
+
+        return pack(replace(self, base=there(self.base), head=there(self.head)), number, known)
 
 
 @_task

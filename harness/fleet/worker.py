@@ -215,7 +215,7 @@ class HostPlugin(WorkerPlugin):
         self._temporary.__exit__(None, None, None)
 
 
-_host: HostPlugin | None = None
+_host: HostPlugin  # since `setup`
 
 
 def startup_offer(worker: Worker) -> str:  # noqa: ARG001 (Dask's signature)
@@ -225,8 +225,6 @@ def startup_offer(worker: Worker) -> str:  # noqa: ARG001 (Dask's signature)
 
 def host() -> HostPlugin:
     """This host, for tasks that run on it."""
-    if _host is None:
-        raise UsageError("this process is no host of a fleet; start one with `harness fleet worker`")
     return _host
 
 

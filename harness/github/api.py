@@ -135,9 +135,9 @@ class Client:
         self._session.headers.update(_HEADERS)
         self._session.auth = self._sign
 
-    def get(self, path: str, purpose: Purpose, params: Mapping[str, str] | None = None) -> Any:
+    def get(self, path: str, purpose: Purpose) -> Any:
         """Read one document."""
-        return self._document(self._ask("GET", path, purpose, params=params))
+        return self._document(self._ask("GET", path, purpose))
 
     def pages(self, path: str, purpose: Purpose, params: Mapping[str, str]) -> Iterator[Any]:
         """The items of a list, over all its pages."""

@@ -46,12 +46,14 @@ def comparison_with_own_commands(comparison: Comparison) -> Comparison:
     """The comparison as a comment has it."""
     portable = portable_comparison(comparison)
     command = _comparing(portable)
+    # Whether lines of shell prepare each tree, of which an artifact may bring none.
+    prepares = any(word.partition("=")[0] == "--prepare" for word in comparison.command)
     return replace(
         portable,
         id=_id(portable.id),
         base=replace(portable.base, suite=_argument(portable.base.suite)),
         head=replace(portable.head, suite=_argument(portable.head.suite)),
-        rows=tuple(replace(row, repro=_repeating(row, command, _prepares(comparison))) for row in portable.rows),
+        rows=tuple(replace(row, repro=_repeating(row, command, prepares)) for row in portable.rows),
         command=command,
         explained=tuple(replace(each, explanation=_id(each.explanation)) for each in portable.explained),
     )
@@ -100,11 +102,6 @@ def _side(side: SideFacts) -> str:
     if side.label.startswith(TOOLCHAIN_PREFIX):
         return side.label if _RELEASE.fullmatch(side.label.removeprefix(TOOLCHAIN_PREFIX)) else ""
     return f"results/{side.run}" if _ID.fullmatch(side.run) else ""
-
-
-def _prepares(comparison: Comparison) -> bool:
-    """Whether lines of shell prepare each tree, of which an artifact may bring none."""
-    return any(word.partition("=")[0] == "--prepare" for word in comparison.command)
 
 
 def _repeating(row: Row, command: tuple[str, ...], prepares: bool) -> tuple[str, ...]:

@@ -72,7 +72,7 @@ class World:
         """A generation of a row on the host, to which its files come along."""
         self.at("here")
         task = RowTask(name="net/stock@cpu", base=self._module("base"), head=self._module("head"), **row)
-        packed = task.packed(number, known or {})
+        packed = task.packed(number, known or {}, {})
         return tasks.measure_row(packed.data, tuple(packed.files), self.arrive(packed))
 
 
@@ -81,7 +81,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     world = World(tmp_path, monkeypatch)
     monkeypatch.setattr(packing, "get_toolchains", lambda *_, **__: (world.theirs,))
     monkeypatch.setattr(tasks, "_alone", contextlib.nullcontext)
-    monkeypatch.setattr(worker, "_host", SimpleNamespace(offer=make_offer("host-a"), limits=Limits(seconds=5.0)))
+    monkeypatch.setattr(worker, "_host", SimpleNamespace(offer=make_offer("host-a"), limits=Limits(seconds=5.0)), False)
     monkeypatch.setattr(session, "WORKER", Path(fake_worker.__file__))
     script = {"log": str(tmp_path / "turns"), "per_call_ns": {"head": 2_000_000}}
     monkeypatch.setenv("FAKE_WORKER", json.dumps(script))

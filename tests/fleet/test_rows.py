@@ -15,7 +15,7 @@ from harness.compare.engine import Outcome, StoppedEarly, decide
 from harness.compare.remeasure import _going_on
 from harness.compare.samplers import MeasurementPolicy
 from harness.errors import PlaceGone
-from harness.fleet import bench, dispatch
+from harness.fleet import dispatch
 from harness.fleet.bench import FleetRows, need_of_row
 from harness.fleet.tasks import Answer, RowTask
 from harness.records.run import Failure, Placed
@@ -40,7 +40,7 @@ class RowFleet(ScriptedFleet):
         self._ratios = ratios or {}
         self.ratios = self._measured
 
-    def _measured(self, task: RowTask, number: int, _: object) -> Any:
+    def _measured(self, task: RowTask, number: int, *_: object) -> Any:
         steps = self._ratios.get(task.name, EQUAL)
         return a_generation(steps[number % len(steps)]), (), {"base": (1, 1.0)}
 
@@ -49,14 +49,13 @@ class RowFleet(ScriptedFleet):
         """What hosts were asked: row, host, generation, and whether the row was known there."""
         return [
             (task.name, host, number, bool(known))
-            for (host, _), (task, number, known) in zip(self.asked, self.taken, strict=True)
+            for (host, _), (task, number, known, _) in zip(self.asked, self.taken, strict=True)
         ]
 
 
 @pytest.fixture(autouse=True)
 def scripted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RowTask, "packed", pack_nothing)
-    monkeypatch.setattr(bench, "_in", lambda module, _: module)
     monkeypatch.setattr(FleetRows, "_loaded_suite", lambda _: a_suite(devices=(a_device(),)))
 
 
