@@ -213,19 +213,14 @@ def test_other_machines_under_the_names_of_hosts_measure_nothing_of_their_groups
     assert any(line.startswith("a is another machine than before, Xeon") for line in asking.notes.lines)
 
 
-@pytest.mark.parametrize("gone", ["scheduler", "hosts"])
-def test_a_fleet_that_has_gone_ends_the_run_with_how_to_go_on(asking: Asking, gone: str) -> None:
-    def act(fleet: ScriptedFleet, host: str, words: str) -> Answer | None:
-        if not words.startswith("measure"):
-            return None
-        if gone == "hosts":
-            return dies(host)(fleet)
+def test_a_fleet_that_has_gone_ends_the_run_with_how_to_go_on(asking: Asking) -> None:
+    def go(fleet: ScriptedFleet) -> Answer | None:
         fleet.client.status = "closed"
         raise Died
 
-    said = {"scheduler": "the scheduler has gone", "hosts": "all hosts have gone; start one"}[gone]
-    with pytest.raises(PlaceGone, match=rf"{said}; what has arrived is kept: go on with `harness run --resume "):
-        on_fleet(asking, _EPYC, act)
+    said = "the scheduler has gone; what has arrived is kept: go on with `harness run --resume "
+    with pytest.raises(PlaceGone, match=said):
+        on_fleet(asking, _EPYC, when("measure", "a", go))
     assert load_run(asking.directory.path).checks
 
 

@@ -20,6 +20,26 @@ from urllib.parse import parse_qs, unquote, urlsplit
 BOT = "github-actions[bot]"
 Response = tuple[int, Any, dict[str, str]]
 NOT_FOUND: Response = (404, {"message": "Not Found"}, {})
+SHA = "a" * 40
+
+
+def workflow_run(*numbers: int, owner: str = "o", base_id: int = 1, **changes: Any) -> dict[str, Any]:
+    """The payload of a finished run of the untrusted workflow."""
+    run = {
+        "event": "pull_request",
+        "pull_requests": [{"number": number, "base": {"repo": {"id": base_id}}} for number in numbers],
+        "head_repository": {"owner": {"login": owner}},
+        "head_branch": "topic",
+        "head_sha": SHA,
+        "html_url": "https://github.com/o/r/actions/runs/5",
+    }
+    return {"repository": {"full_name": "o/r", "id": 1}, "workflow_run": {**run, **changes}}
+
+
+def pull_request(number: int, **head: Any) -> dict[str, Any]:
+    """The payload of a pull request's own event."""
+    whole = {"repo": {"owner": {"login": "o"}}, "ref": "topic", "sha": SHA, **head}
+    return {"repository": {"full_name": "O/R"}, "pull_request": {"number": number, "head": whole}}
 
 
 @dataclass(frozen=True, kw_only=True)

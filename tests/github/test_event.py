@@ -9,28 +9,9 @@ import pytest
 from harness.errors import GitHubError, UsageError
 from harness.github.api import Client
 from harness.github.event import pull_request_of, read_event
-from tests.github.fake_github import FakeGitHub
+from tests.github.fake_github import SHA, FakeGitHub, pull_request, workflow_run
 
-SHA, LATER = "a" * 40, "b" * 40
-
-
-def workflow_run(*numbers: int, owner: str = "o", base_id: int = 1, **changes: Any) -> dict[str, Any]:
-    """The payload of a finished run of the untrusted workflow."""
-    run = {
-        "event": "pull_request",
-        "pull_requests": [{"number": number, "base": {"repo": {"id": base_id}}} for number in numbers],
-        "head_repository": {"owner": {"login": owner}},
-        "head_branch": "topic",
-        "head_sha": SHA,
-        "html_url": "https://github.com/o/r/actions/runs/5",
-    }
-    return {"repository": {"full_name": "o/r", "id": 1}, "workflow_run": {**run, **changes}}
-
-
-def pull_request(number: int, **head: Any) -> dict[str, Any]:
-    """The payload of a pull request's own event."""
-    whole = {"repo": {"owner": {"login": "o"}}, "ref": "topic", "sha": SHA, **head}
-    return {"repository": {"full_name": "O/R"}, "pull_request": {"number": number, "head": whole}}
+LATER = "b" * 40
 
 
 @pytest.fixture

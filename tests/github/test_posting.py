@@ -17,7 +17,7 @@ from harness.github.posting import Shelf, publish, read_figures
 from harness.report import render
 from harness.report.github import render_comment
 from tests.github.conftest import TOKEN
-from tests.github.fake_github import FakeGitHub
+from tests.github.fake_github import FakeGitHub, pull_request
 from tests.report.builders import make_comparison, make_row, make_timed
 
 PUBLISHED = Path(__file__).parents[2] / "results/published/esrgan"
@@ -110,8 +110,7 @@ def test_it_says_what_it_did_and_pictures_on_a_branch_are_published_once_or_left
 def test_the_pull_request_of_an_event_gets_it_with_a_link_to_its_commit(report: Path, github: FakeGitHub) -> None:
     head = "0a1b2c3d4e" + "0" * 30
     github.pull(7, head)
-    pull = {"number": 7, "head": {"sha": head, "ref": "topic", "repo": {"owner": {"login": "o"}}}}
-    Path("event.json").write_text(json.dumps({"repository": {"full_name": "o/r"}, "pull_request": pull}))
+    Path("event.json").write_text(json.dumps(pull_request(7, sha=head)))
     assert run_command_line(["github", "post", str(report), "--repo", "o/r", "--event", "event.json"]) == 0
     assert f"/o/r/commit/{head})" in github.bodies[0]
 

@@ -15,10 +15,10 @@ from harness.report.run_report import Report
 from harness.store.run_directory import load_run
 from tests.builders import commit, git
 from tests.conftest import MadeOnce
-from tests.github.fake_github import FakeGitHub, running_github
+from tests.github.conftest import TOKEN
+from tests.github.fake_github import FakeGitHub, running_github, workflow_run
 from tests.workflows.conftest import SUITE, Job, job_in, job_of
 
-TOKEN = "ghs_secret"  # noqa: S105
 TUNED = "product/tuned@cpu"
 MARKER = "<!--harness comparison: small.toml-->"
 
@@ -83,18 +83,7 @@ def trusted(measured: Job, github: FakeGitHub, tmp_path: Path) -> Job:
     """A job on workflow_run, after the artifact was downloaded; its checkout has nothing of the pull request."""
     sha = git(measured.checkout, "rev-parse", "HEAD")
     github.pull(7, sha, owner="fork")
-    payload = {
-        "repository": {"full_name": "o/r", "id": 1},
-        "workflow_run": {
-            "event": "pull_request",
-            "pull_requests": [],
-            "head_repository": {"owner": {"login": "fork"}},
-            "head_branch": "topic",
-            "head_sha": sha,
-            "html_url": "https://github.com/o/r/actions/runs/5",
-        },
-    }
-    (tmp_path / "event.json").write_text(json.dumps(payload))
+    (tmp_path / "event.json").write_text(json.dumps(workflow_run(owner="fork", head_sha=sha)))
     (tmp_path / "checkout").mkdir()
     shutil.copytree(measured.upload, tmp_path / "artifacts/harness-comparison")
     return Job(
