@@ -19,13 +19,13 @@ from harness.process import Limits
 from harness.records.run import Failure, Lost, Run
 from harness.stages import run as stages_run
 from harness.stages.options import RunOptions
-from harness.stages.prepare import Context, FailureNotes, GivenUp, Prepared, done_in
+from harness.stages.prepare import Context, FailureNotes, done_in
 from harness.stages.run import run_suite
 from harness.store.run_directory import RunDirectory, load_run
-from harness.suite.load import LoadedSuite
 from tests.builders import Notes, a_device, a_model, a_suite, a_variant, make_artifact, make_case, make_header
 from tests.fakes.fake_toolchain import make_fake_toolchain
 from tests.fleet.scripted import SUITE, Act, Died, Hangs, ScriptedFleet, dies, make_offer, pack_nothing, when
+from tests.stages.conftest import UnderWay
 
 _EPYC = {"a": "EPYC", "b": "EPYC"}
 _MODELS = ("a", "b", "c", "d")
@@ -35,39 +35,22 @@ CASES = tuple(
 )
 
 
-class Asking:
+class Asking(UnderWay):
     """A run in a folder, of eight cases."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.notes = Notes()
-        self.toolchain = make_fake_toolchain(folder / "tools")
+        super().__init__(folder)
+        self.folder, self.notes, self.cases = folder, Notes(), CASES
         header = make_header(cases=CASES, settings={"budget_s": 2.4, "generations": 3, "seed": 0})
         self.directory = RunDirectory.create(folder / "results", header)
         variants = [a_variant(name, *flags) for name, flags in _FLAGS.items()]
-        suite = a_suite(*variants, models=tuple(map(a_model, _MODELS)), devices=(a_device(),))
-        self.prepared = Prepared(
-            loaded=LoadedSuite(suite=suite, text_sha256=""),
-            toolchains=(self.toolchain,),
-            plugins={},
-            peers={},
-            cases=CASES,
-            devices={},
-        )
-        artifact = make_artifact(folder / "model.mlir", arguments=())
-        self.artifacts = {name: replace(artifact, name=name, sha256=name * 64) for name in _MODELS}
+        self.suite = a_suite(*variants, models=tuple(map(a_model, _MODELS)), devices=(a_device(),))
+        self.artifacts = {name: replace(self.artifact, name=name, sha256=name * 64) for name in _MODELS}
 
-    def context(self) -> Context:
+    def now(self) -> Context:
         """The run, as far as it is."""
-        return Context(
-            prepared=self.prepared,
-            options=RunOptions(Path("suite.toml"), results=self.folder / "results", call_timeout_s=10.0),
-            directory=self.directory,
-            done=done_in(load_run(self.directory.path)),
-            progress=self.notes,
-            failures=FailureNotes(self.notes),
-            given_up=GivenUp(keep_going=False),
-        )
+        context = self.context(self.cases, self.suite, done_in(self.run))
+        return replace(context, progress=self.notes, failures=FailureNotes(self.notes))
 
 
 @pytest.fixture
@@ -81,8 +64,8 @@ def asking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Asking:
 def on_fleet(asking: Asking, cpus: Mapping[str, str], act: Act = lambda *_: None) -> tuple[Run, ScriptedFleet]:
     """The run, once all is done that is left of it."""
     with ScriptedFleet(asking.toolchain, dict(cpus), act) as fleet:
-        FleetBench(fleet).run(asking.context(), asking.artifacts, asking.folder)
-    return load_run(asking.directory.path), fleet
+        FleetBench(fleet).run(asking.now(), asking.artifacts, asking.folder)
+    return asking.run, fleet
 
 
 def stopped_after(asking: Asking, cpus: Mapping[str, str], words: str, number: int) -> Run:
@@ -95,7 +78,7 @@ def stopped_after(asking: Asking, cpus: Mapping[str, str], words: str, number: i
 
     with pytest.raises(PlaceGone):
         on_fleet(asking, cpus, stop)
-    return load_run(asking.directory.path)
+    return asking.run
 
 
 def test_groups_are_shared_out_and_progress_counts_each_step_once(
@@ -106,7 +89,7 @@ def test_groups_are_shared_out_and_progress_counts_each_step_once(
     monkeypatch.setattr(
         asking.notes, "step", lambda text, advance=1: done.append(advance) if " " in text or "/" in text else None
     )
-    asking.prepared = replace(asking.prepared, cases=(*CASES, replace(CASES[0], name="a/same@cpu", baseline=False)))
+    asking.cases = (*CASES, replace(CASES[0], name="a/same@cpu", baseline=False))
     found, fleet = on_fleet(asking, _EPYC)
     assert {timed.host for timed in found.rounds} == {"a", "b"}
     assert all(timed.host == found.host_of_group[timed.group] for timed in found.rounds)
@@ -207,7 +190,7 @@ def test_other_machines_under_the_names_of_hosts_measure_nothing_of_their_groups
     assert {timed.host for timed in before.rounds} == {"a", "b"}
     with pytest.raises(PlaceGone, match="all hosts have gone; start one"):
         on_fleet(asking, {"a": "Xeon", "b": "Xeon"})
-    assert not load_run(asking.directory.path).lost
+    assert not asking.run.lost
     found, fleet = on_fleet(asking, {"a": "Xeon", "b": "EPYC"})
     assert {timed.host for timed in found.rounds} == {host for host, _ in fleet.asked} == {"b"}
     assert any(line.startswith("a is another machine than before, Xeon") for line in asking.notes.lines)
@@ -221,7 +204,7 @@ def test_a_fleet_that_has_gone_ends_the_run_with_how_to_go_on(asking: Asking) ->
     said = "the scheduler has gone; what has arrived is kept: go on with `harness run --resume "
     with pytest.raises(PlaceGone, match=said):
         on_fleet(asking, _EPYC, when("measure", "a", go))
-    assert load_run(asking.directory.path).checks
+    assert asking.run.checks
 
 
 # --- What a run is planned for ---

@@ -10,14 +10,12 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from harness.github.posting import read_figures
-from harness.report.run_report import Report
 from harness.store.run_directory import load_run
-from tests.builders import commit, git
+from tests.builders import git
 from tests.conftest import MadeOnce
 from tests.github.conftest import TOKEN
 from tests.github.fake_github import FakeGitHub, running_github, workflow_run
-from tests.workflows.conftest import SUITE, Job, job_in, job_of
+from tests.workflows.conftest import Job, job_in, job_of
 
 TUNED = "product/tuned@cpu"
 MARKER = "<!--harness comparison: small.toml-->"
@@ -51,21 +49,6 @@ def test_what_it_changes_is_measured_and_nothing_else_and_the_checkout_stays_as_
     assert f"`{TUNED}`" in measured.summary and "1 regression" in measured.summary
     assert git(measured.checkout, "worktree", "list").count("\n") == 0
     assert git(measured.checkout, "status", "--porcelain") == ""
-
-
-def test_a_suite_that_the_base_does_not_have_is_measured_alone(job: Job) -> None:
-    base = commit(job.checkout, small_toml="")
-    commit(job.checkout, small_toml=SUITE)
-    errors = job.measure(HARNESS_BASE=base, HARNESS_FILTER="product/stock@cpu")
-    reason = (
-        f"small.toml is not there in the base {base[:12]}; `harness run small.toml` measures it alone where it is there"
-    )
-    assert f"\n{reason}; the head is measured alone\n" in errors
-    assert job.summary.startswith(f"Nothing was compared: {reason}\n\n")
-    assert (job.outputs["verdict"], job.outputs["status"]) == ("passed", "0")
-    assert job.uploaded >= {"run.json", "builds.jsonl", "rounds.jsonl", "finished.json", "comment.md", "report.md"}
-    assert load_run(job.upload).rounds
-    assert isinstance(read_figures(job.upload), Report)
 
 
 # --- The trusted half ---
