@@ -2,12 +2,7 @@
 
 Who can talk to a Dask scheduler can run programs on all of its workers. So an address beyond this machine is `tls://`,
 where both sides show a certificate of the fleet; `tcp://`, which asks nobody who they are, is for this machine alone
-unless somebody says that the network can be trusted. The files that `harness fleet certificates` makes:
-
-    authority.pem        the authority's certificate: whom this member trusts
-    authority-key.pem    the authority's key, which signs members; only where certificates are made
-    certificate.pem      the member's certificate, for all that a member does: listen, connect, ask
-    key.pem              the member's key
+unless somebody says that the network can be trusted. docs/fleet.md says which files a member has.
 
 Hosts of a fleet move, and are often known by number only, so a certificate is for a member and not for an address: who
 has one that the authority signed belongs to the fleet.

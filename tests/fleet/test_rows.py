@@ -85,11 +85,7 @@ def a_place(
 
 
 def measure(
-    fleet: RowFleet,
-    directory: ComparisonDirectory,
-    *,
-    models: Sequence[str] = _MODELS,
-    stop_at: int = -1,
+    fleet: RowFleet, directory: ComparisonDirectory, *, models: Sequence[str] = _MODELS, stop_at: int = -1
 ) -> dict[str, Outcome]:
     """Decide a row of each model; the user stops it after so many generations."""
     works = works_of(models)

@@ -220,10 +220,7 @@ generations = 2
 
 def a_bench(*names: str) -> FleetBench:
     offers = {name: make_offer(name) for name in names}
-    fleet: Any = SimpleNamespace(
-        access="tls://bench:8786",
-        await_host=lambda _: Offers(usable=offers, refused={}),
-    )
+    fleet: Any = SimpleNamespace(access="tls://bench:8786", await_host=lambda _: Offers(usable=offers, refused={}))
     return FleetBench(fleet)
 
 
