@@ -48,7 +48,6 @@ class Finding:
 class Checked:
     """What can be said of a suite without compiling."""
 
-    suite: Path
     toolchains: tuple[str, ...]
     cases: tuple[Case, ...]  # All of them, those of peers that refuse their model being skipped
     findings: tuple[Finding, ...]
@@ -71,7 +70,6 @@ def check_suite(path: Path, toolchains: Sequence[Toolchain], progress: Progress)
         "unused": list(_unused(prepared)),
     }
     return Checked(
-        suite=path,
         toolchains=tuple(toolchain.version for toolchain in prepared.toolchains),
         cases=skip_unfit_peers(prepared, artifacts).cases,
         findings=tuple(Finding(kind=kind, text=text) for kind, texts in found.items() for text in texts),

@@ -69,16 +69,14 @@ def _pool(context: Context) -> Iterator[ThreadPoolExecutor]:
 
 
 def _counts(compiled: Compiled, wanted: Mapping[str, tuple[str, ...]], *, storage: bool) -> IrCounts:
-    """The ops of a build that are wanted, by phase, and the size of its encoded tensors.
-
-    All ops of a phase are kept in the cache, since most suites ask for the same ones again.
-    """
+    """The ops of a build that are wanted, by phase, and the size of its encoded tensors."""
     sized = storage_of(compiled) if storage and compiled.reached([ENCODINGS]) else None
     record = IrCounts(
         case=compiled.build.case,
         storage=sized if isinstance(sized, Storage) else None,
         storage_failure=sized if isinstance(sized, Failure) else None,
     )
+    # Of a phase all ops are kept, since most suites ask for the same ones again.
     phases, memo = compiled.reached(wanted), cache_root() / "ir" / f"{compiled.build.cache_key}.json"
     counts = _kept(memo, _COUNTS) or {}
     lacking: list[str] = []  # that the release does not have

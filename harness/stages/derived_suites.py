@@ -55,17 +55,12 @@ def derived_suite(
     *,
     models: Sequence[str],
     devices: Sequence[str],
-    named: Sequence[str],
+    named: Sequence[str],  # Of what its name is made, behind the suite's own
     description: str,
-    keys: Sequence[str] = (),
+    keys: Sequence[str] = (),  # Tables of the suite that it has too
     **more: Any,
 ) -> str:
-    """The text of a suite for a folder: these variants, of which the first is the baseline, of models of a suite.
-
-    Args:
-        named: Of what its name is made, behind the suite's own.
-        keys: Of the suite, tables that it has too.
-    """
+    """The text of a suite for a folder: these variants, of which the first is the baseline, of models of a suite."""
     table, _ = read_toml(origin, SuiteFile)
     content = table.model_dump(exclude_none=True, exclude_defaults=True, by_alias=True)
     for model in content["models"].values():

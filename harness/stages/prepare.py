@@ -246,16 +246,16 @@ class FailureNotes:
 
     def model(self, name: str, failure: Failure, cases: Sequence[Case]) -> None:
         """A model could not be made."""
-        unexpected = sum(not is_expected(case, failure) for case in cases)
-        if unexpected:
-            self._note(name, failure, f"; {plural(unexpected, 'case fails', 'cases fail')} with it")
+        if unexpected := sum(not is_expected(case, failure) for case in cases):
+            self._note(name, failure, unexpected)
 
     def case(self, case: Case, failure: Failure, others: int = 0) -> None:
         """A case failed; nothing is said of what the suite expects."""
         if not is_expected(case, failure) and not failure.message.startswith(NOT_TRIED):
-            self._note(case.name, failure, f"; {plural(others, 'case fails', 'cases fail')} with it" if others else "")
+            self._note(case.name, failure, others)
 
-    def _note(self, name: str, failure: Failure, consequence: str) -> None:
+    def _note(self, name: str, failure: Failure, others: int) -> None:
+        consequence = f"; {plural(others, 'case fails', 'cases fail')} with it" if others else ""
         first = self._first.setdefault((failure.stage, failure.message), name)
         message = one_line(failure.message)[:_LONGEST] if first == name else f"as {first}"
         self._progress.note(f"Failed ({failure.stage}): {name}: {message}{consequence}")

@@ -66,15 +66,10 @@ def options_going_on(
     folder: Path,
     kind: Kind[Any],
     *,
-    stretch: Sequence[str] = (),
-    if_given: Sequence[str] = (),
+    stretch: Sequence[str] = (),  # Options that each stretch has anew, beside how loud it is
+    if_given: Sequence[str] = (),  # Those that may be given anew
 ) -> _Any:
-    """The options that a session was begun with, on this machine.
-
-    Args:
-        stretch: Options that each stretch has anew, beside how loud it is.
-        if_given: Options that may be given anew.
-    """
+    """The options that a session was begun with, on this machine."""
     if begun.machine != machine_id(environment_here()):
         raise RunError(f"{folder}: was begun on another machine; go on there, or begin it again")
     default, stretch = type(given)(), (*_OF_STRETCH, *stretch)
@@ -140,17 +135,7 @@ def going_on(
 
 
 class SidesSession(Generic[_Options, _Folder]):
-    """What is made of two sides, from the first of them on; its folder is made as soon as there is something to keep.
-
-    Attributes:
-        options: Those that it was begun with.
-        created: When that was.
-        command: The command line that it was begun with.
-        noise: The smallest change that this machine was found to see, as a share; 0: not known.
-        executor: Where sides are compiled and checked, and rows measured: this machine, unless a fleet is put there.
-        progress: Who is told; nobody, unless somebody is put there.
-        case: The only one that is wanted of a side; None: all that the options say.
-    """
+    """What is made of two sides, from the first of them on; its folder is made once there is something to keep."""
 
     directory: type[_Folder]
 
@@ -162,10 +147,10 @@ class SidesSession(Generic[_Options, _Folder]):
         folder: _Folder | None = None,
     ) -> None:
         """Begin it with the words of a command line, or go on with the one in a folder."""
-        self.options, self.environment = options, environment_here()
-        self.executor: Executor = LOCAL
-        self.progress: Progress = Silent()
-        self.case: str | None = None
+        self.options, self.environment = options, environment_here()  # The options that it was begun with
+        self.executor: Executor = LOCAL  # Where sides are made and rows measured, unless a fleet is put here
+        self.progress: Progress = Silent()  # Unless somebody who is told is put here
+        self.case: str | None = None  # The only one that is wanted of a side; None: all that the options say
         self._sides, self._folder, self._here = words_of(sides), folder, Path.cwd()
         self._stack = ExitStack()
         commits = {side.name: side.sha for side in sides if isinstance(side, Commit)}  # the same ones tomorrow
@@ -270,12 +255,8 @@ class SidesSession(Generic[_Options, _Folder]):
 
     def _keep_run(self, side: str, suite: str, run: Path) -> None:
         """Keep which run is made for a side, also where that is made in another working folder."""
-        before = Path.cwd()
-        os.chdir(self._here)
-        try:
+        with _working_in(self._here):
             self.folder(suite).keep_run(side, run)
-        finally:
-            os.chdir(before)
 
     def _prepared(self, options: CompareOptions, suite: Path, folder: Path, commit: Commit) -> Path:
         """The run of a prepared tree, made by a harness of its own: this one may have imported what was replaced."""

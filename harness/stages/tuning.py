@@ -178,13 +178,13 @@ class AnswerSearch:
     def search(self, form: Form, lowering: LoweringSearch) -> None:
         """Try the form with its winners, then without, then the best single change."""
         self.dispatches = {each.name: each for each in lowering.dispatches}
-        tuned, spec = self._with_winners(form, lowering.winners) if lowering.winners else (None, "")
+        tuned = self._with_winners(form, lowering.winners) if lowering.winners else None
         final = self._faster(tuned, self._found.best) if tuned is not None else self._found.best
         others = (final, self._found.best, self._found.best_single)
         candidates = {each.name: each for each in others if each is not None and each.name != START}
         self.form = next((each for each in candidates.values() if self._is_confirmed(each)), None)
         if tuned is not None and self.form is tuned:
-            self.spec = spec
+            self.spec = str(tuned.config.plugins[-1].options["spec"])
             return
         for each in self.dispatches.values():
             self._drop(each.name, each.reason or "the whole program with it was not confirmed faster")
@@ -194,18 +194,18 @@ class AnswerSearch:
 
     # --- the whole with its winners ---
 
-    def _with_winners(self, form: Form, winners: Mapping[str, Winner]) -> tuple[Form | None, str]:
-        """The form with a spec of the winners that help, and the spec; of each is put down what it is worth there."""
+    def _with_winners(self, form: Form, winners: Mapping[str, Winner]) -> Form | None:
+        """The form with a spec of the winners that help; of each is put down what it is worth there."""
         self._session.progress.stage(f"{self._session.target.model} with tuned dispatches", 1)
         first: dict[tuple[str, ...], Winner] = {}
         for name, winner in winners.items():  # a spec has one configuration for equal operations
             shared = first.setdefault((winner.root.matcher, *winner.root.operands), winner)
             self.dispatches[name] = replace(self.dispatches[name], chosen=shared.configuration.text, kept=True)
-        tuned, spec = self._compiled(WITH_SPEC, form, winners)
+        tuned = self._compiled(WITH_SPEC, form, winners)
         if isinstance(tuned, Untimed):
             for name in winners:
                 self._drop(name, f"in the whole program: {tuned.reason}")
-            return None, ""
+            return None
         ratios, helping = self._ratios_in_whole(form, tuned), dict(winners)
         for name, winner in winners.items():
             times = [ratios[place] for place in winner.dispatch.places if place in ratios]
@@ -216,23 +216,20 @@ class AnswerSearch:
                     self._drop(name, "it does not help the whole")
                     del helping[name]
         if not helping:
-            return None, ""
-        if len(helping) < len(winners):
-            again, fewer = self._compiled(f"{WITH_SPEC}-kept", form, helping)
-            if not isinstance(again, Untimed):
-                return again, fewer
-        return tuned, spec
+            return None
+        again = self._compiled(f"{WITH_SPEC}-kept", form, helping) if len(helping) < len(winners) else tuned
+        return tuned if isinstance(again, Untimed) else again
 
-    def _compiled(self, name: str, form: Form, winners: Mapping[str, Winner]) -> tuple[Form | Untimed, str]:
-        """The form with a spec, and the spec."""
+    def _compiled(self, name: str, form: Form, winners: Mapping[str, Winner]) -> Form | Untimed:
+        """The form with a spec, as its last plugin."""
         spec = spec_of([(winner.root, winner.configuration) for winner in winners.values()])
         plugins = (*form.config.plugins, Use(name=SPEC_PLUGIN, options={"spec": spec}))
         found = self._session.compile_one(name, replace(form.config, plugins=plugins))
         if isinstance(found, Untimed):
-            return found, spec
+            return found
         if found.code == form.code:
-            return Untimed(reason="its tuning spec changes nothing there"), spec
-        return replace(found, changes=form.changes, log_ratio=form.log_ratio), spec
+            return Untimed(reason="its tuning spec changes nothing there")
+        return replace(found, changes=form.changes, log_ratio=form.log_ratio)
 
     def _ratios_in_whole(self, form: Form, tuned: Form) -> dict[str, list[float]]:
         """By dispatch, nanoseconds of a call without the spec and with it; {} where the device has no profile."""

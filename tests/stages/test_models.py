@@ -113,11 +113,7 @@ TORCH = "main_of_torch"
     [
         ("mian", (), "function: net.mlir has no public function 'mian'; did you mean \"main\"?"),
         ("helper", (), "function: net.mlir has no public function 'helper'"),
-        (
-            "main",
-            RIGHT[:1],
-            "inputs: main takes 4 arguments (4x?xf32, 2xf64, i64, a number of i32), not 1; correct inputs",
-        ),
+        ("main", RIGHT[:1], "inputs: main takes 4 arguments (4x?xf32, 2xf64, i64, a number of i32), not 1; correct "),
         ("main", ("5x7xf32", *RIGHT[1:]), "inputs[0]: main takes 4x?xf32, and 5x7xf32 is given; correct it"),
         ("main", ("4xf32", *RIGHT[1:]), "inputs[0]: main takes 4x?xf32, and 4xf32 is given; correct it"),
         ("main", (*RIGHT[:3], "1xi32"), "inputs[3]: main takes a number of i32, and 1xi32 is given; correct it"),
