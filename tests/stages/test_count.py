@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
@@ -20,7 +21,6 @@ from harness.stages.count import ir_stage, peak_stage, work_stage
 from harness.stages.ir import Compiled
 from harness.stages.prepare import Done
 from harness.toolchain import Toolchain
-from harness.verify import AnyRunnable, Runnable
 from tests.builders import a_suite, make_case
 from tests.stages.conftest import UnderWay
 
@@ -181,23 +181,19 @@ def test_the_newest_release_that_can_counts_a_models_work_once_for_all_cases(
 def test_each_number_of_threads_is_measured_once_and_each_device_has_its_peak(
     under_way: UnderWay, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def runnable(device: str, uri: str, **case: Any) -> AnyRunnable:
-        fields: dict[str, Any] = dict.fromkeys(("build", "bench", "toolchain", "cpus"))
-        return Runnable(case=replace(STOCK, device=device, uri=uri, **case), artifact=under_way.artifact, **fields)
+    def peak(device: str, threads: int, *_: object, **__: object) -> Peak:
+        return Peak(device=device, threads=threads, operations_per_s=1e9, bytes_per_s=1e9)
 
-    measure = Mock(
-        side_effect=lambda device, threads, *_, **__: Peak(
-            device=device, threads=threads, operations_per_s=1e9, bytes_per_s=1e9
-        )
-    )
+    measure = Mock(side_effect=peak)
     monkeypatch.setattr(room, "measure_peak", measure)
     monkeypatch.setattr(roofline, "usable_cores", lambda: 4)
-    devices = [
-        runnable("one", "local-sync"),
-        runnable("pinned", "local-task", pin=True),
-        runnable("both", "local-task", threads=2),
-        runnable("gpu", "cuda"),
-    ]
-    peak_stage(under_way.context([]), devices)
+    cases = (
+        replace(STOCK, device="one"),
+        replace(STOCK, device="pinned", uri="local-task", pin=True),
+        replace(STOCK, device="both", uri="local-task", threads=2),
+        replace(STOCK, device="gpu", uri="cuda"),
+    )
+    runnable: Any = [SimpleNamespace(case=case) for case in cases]
+    peak_stage(under_way.context([]), runnable)
     assert measure.call_count == 2
     assert {peak.device: peak.threads for peak in under_way.run.peaks} == {"one": 1, "pinned": 1, "both": 2}

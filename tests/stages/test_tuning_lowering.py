@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -119,7 +120,7 @@ def test_one_that_cannot_be_timed_and_one_without_time_leave_the_rest_alone(
 def test_a_search_without_dispatches_says_why(
     session: Scripted, dispatches: Dispatches, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    dispatches.taken = CaseError("ir", "the program cannot be read")
+    monkeypatch.setattr(tuning_lowering, "take_out", Mock(side_effect=CaseError("ir", "the program cannot be read")))
     assert search(session).note == "its dispatches cannot be taken out: the program cannot be read"
     monkeypatch.setattr(tuning_lowering, "can_profile", lambda _: False)
     assert search(session).note == "IREE 0.0.0 has no profile of dispatches; 3.12 has one"

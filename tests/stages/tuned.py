@@ -15,7 +15,6 @@ from harness.bisect.variants import CompileConfig
 from harness.compare import samplers
 from harness.compare.samplers import Module
 from harness.compile.request import MODULE_FILE
-from harness.errors import CaseError
 from harness.explain.profile import Profile
 from harness.measure import Group, LoadableModule
 from harness.progress import Silent
@@ -173,7 +172,7 @@ class Dispatches:
 
     def __init__(self, session: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
         self.ns: dict[str, float] = {}  # What dispatches take in the profile of the form, by name
-        self.taken: list[Dispatch] | CaseError = []  # A CaseError: it cannot be told
+        self.taken: list[Dispatch] = []
         self.sizes: tuple[int, ...] = (4, 8)  # Tile sizes that come first; near those beside one
         self.near: dict[int, tuple[int, ...]] = {}
         self.refused: dict[str, str] = {}  # Why candidates do not compile, by code
@@ -185,7 +184,7 @@ class Dispatches:
             "can_profile": lambda _: True,
             "time_module": lambda *_: 1e6,
             "profile_module": lambda *_, **__: Profile(calls=1, call_ns=1e6, dispatch_ns=self.ns),
-            "take_out": self._take_out,
+            "take_out": lambda *_: self.taken,
             "fitting": lambda _, won, __: tuple(won),
             "first_configurations": lambda *_: tuple(map(tile, self.sizes)),
             "neighbours": lambda _, best, __: tuple(map(tile, self.near.get(best.tiles["tile"][0], ()))),
@@ -195,11 +194,6 @@ class Dispatches:
         }
         for name, stand_in in stand_ins.items():
             monkeypatch.setattr(tuning_lowering, name, stand_in)
-
-    def _take_out(self, *_: object) -> list[Dispatch]:
-        if isinstance(self.taken, CaseError):
-            raise self.taken
-        return self.taken
 
     def _compile(self, dispatch: Dispatch, spec: str | None, _: object, folder: Path, __: object) -> Compiled | Refused:
         code = f"{dispatch.name} {spec or 'own'}"
