@@ -11,13 +11,13 @@ import pytest
 from harness.dashboard.encode import figure, level
 from harness.dashboard.site import tuning_facts
 from tests.dashboard.made import (
+    COMPARISON,
     EVIL,
     HOSTILE,
     NIGHTS,
     STEP_AT,
     digest,
     key_of_series,
-    make_comparison_key,
     run_id,
 )
 from tests.report.tunings import make_nothing, make_tuning
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 Open = Callable[..., "Page"]
 
-COMPARISON = f"comparison.html?id={make_comparison_key()}"
+COMPARED = f"comparison.html?id={digest(COMPARISON)}"
 RUN = f"run.html?id={digest(run_id(STEP_AT))}"
 SERIES = f"series.html?id={key_of_series('rdb/stock@cpu')}"
 LISTS = ("index.html", "changes.html", "all-series.html", "runs.html", "comparisons.html", "variants.html")
 TUNINGS = tuple(tuning_facts(found)["file"] for found in (make_tuning(), make_nothing(model=EVIL, id=EVIL)))
-ADDRESSES = (*LISTS, "tunings.html", "machines.html", SERIES, RUN, COMPARISON, *TUNINGS)
+ADDRESSES = (*LISTS, "tunings.html", "machines.html", SERIES, RUN, COMPARED, *TUNINGS)
 HOSTILE_ADDRESSES = (
-    *(f"series.html?id={digest(f'{case} hostile')}" for case in HOSTILE),
+    *(f"series.html?id={key_of_series(case, suite=EVIL)}" for case in HOSTILE),
     f"run.html?id={digest(run_id(3, EVIL))}",
 )
 
@@ -174,7 +174,7 @@ def test_means_over_time_are_a_chart_with_lines_to_choose_and_a_table(open_page:
 @pytest.fixture
 def comparison(open_page: Open) -> Page:
     """The page of the comparison with every kind of row."""
-    return open_page(COMPARISON)
+    return open_page(COMPARED)
 
 
 def cells(page: Page, column: int) -> list[str]:
@@ -190,14 +190,14 @@ def test_words_and_choices_filter_and_stay_in_the_address(open_page: Open) -> No
     page.get_by_label("Find").fill("rdb latency baseline")
     assert set(cells(page, 0)) == {"rdb/data-tiling@cpu", "rdb/winograd@cpu"}
     assert "2 of 54 series" in (page.text_content(".told") or "")
-    comparison = open_page(COMPARISON)
+    comparison = open_page(COMPARED)
     comparison.get_by_role("combobox", name="Verdict").select_option("improved")
     assert cells(comparison, 1) == ["mlp/stock@cpu"]
     assert comparison.url.endswith("#verdict=improved")
-    again = open_page(f"{COMPARISON}#verdict=improved")
+    again = open_page(f"{COMPARED}#verdict=improved")
     assert cells(again, 1) == ["mlp/stock@cpu"]
     assert again.get_by_role("combobox", name="Verdict").input_value() == "improved"
-    odd = open_page(f"{COMPARISON}#verdict=wonderful&sort=-nonsense&find=%3Cscript%3E")
+    odd = open_page(f"{COMPARED}#verdict=wonderful&sort=-nonsense&find=%3Cscript%3E")
     assert odd.get_by_role("combobox", name="Verdict").input_value() == ""
     assert cells(odd, 1)[0].startswith(EVIL)
 

@@ -5,7 +5,6 @@ import math
 import re
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from harness.store.files import adapter
 from harness.store.folders import TUNING
 from tests.builders import Notes
 from tests.dashboard.made import (
+    COMPARISON,
     EVIL,
     FIRST,
     HOSTILE,
@@ -34,6 +34,7 @@ from tests.dashboard.made import (
     NIGHTS,
     STEP_AT,
     Made,
+    Row,
     a_history,
     acknowledged,
     decode,
@@ -42,7 +43,6 @@ from tests.dashboard.made import (
     load,
     make_case,
     make_change,
-    make_comparison_key,
     make_point,
     make_row,
     make_run,
@@ -81,7 +81,7 @@ def test_a_script_holds_nothing_that_could_end_it_and_files_are_named_in_hex(tex
 # --- The heat map, and means over time ---
 
 
-def figures(run: SimpleNamespace, case: str, ratio: float | None) -> list[SimpleNamespace]:
+def figures(run: Row, case: str, ratio: float | None) -> list[Row]:
     time = make_point(run, case, "latency", "ns", 2e6 * (ratio or 1.0))
     if ratio is None:
         return [time]
@@ -266,7 +266,7 @@ def test_a_series_has_its_points_changes_and_the_reference_beside_it(site: Path)
     assert points["value"][STEP_AT] == pytest.approx(4.32e7, rel=0.01)
     assert points["low"][0] == pytest.approx(0.99 * points["value"][0], rel=1e-6)
     assert "toolchain" not in points  # they are those of the runs
-    assert series["references"] == [digest("blocks rdb/stock@cpu latency reference")]
+    assert series["references"] == [key_of_series("rdb/stock@cpu", role="reference")]
     assert series["repro"] == "harness export suites/blocks.toml rdb\n# IREE 3.14.0rc20260301\niree-compile m.mlir"
     (change,) = series["changes"]
     assert runs["run"][change["first_bad"]] == run_id(STEP_AT)
@@ -313,7 +313,7 @@ def test_the_command_that_compares_both_sides_of_a_change(change: Change, releas
 def test_a_comparison_has_its_rows_and_the_command_that_made_it_or_that_of_the_two_runs(
     site: Path, tmp_path: Path
 ) -> None:
-    comparison = load(site, f"comparison/{make_comparison_key()}")
+    comparison = load(site, f"comparison/{digest(COMPARISON)}")
     rows = table(comparison["rows"])
     assert comparison["command"] == f"harness compare results/{run_id(STEP_AT - 1)} results/{run_id(STEP_AT)}"
     assert (rows["verdict"].count("regressed"), rows["control"].count(1)) == (8, 1)
@@ -327,7 +327,7 @@ def test_a_comparison_has_its_rows_and_the_command_that_made_it_or_that_of_the_t
     listed = table(load(other, "comparisons"))
     facts = [listed[name][0] for name in ("verdict", "alarming", "within")]
     assert facts == ["1 improvement; 1 other figure changed.", 0, 1]
-    assert load(other, f"comparison/{make_comparison_key()}")["command"] == "harness compare --within results/one"
+    assert load(other, f"comparison/{digest(COMPARISON)}")["command"] == "harness compare --within results/one"
     assert "winograd against the baseline" in (other / "index.html").read_text()
 
 
@@ -360,7 +360,7 @@ def test_a_comparisons_page_says_what_regressions_are_made_of(tmp_path: Path) ->
         make_row("mm/stock@cpu", 1.2, "regressed", explained="{"),
     ]
     site = make_site(tmp_path / "site", Made(runs=[make_run(0)], comparisons=rows))
-    explained = load(site, f"comparison/{make_comparison_key()}")["explained"]
+    explained = load(site, f"comparison/{digest(COMPARISON)}")["explained"]
     assert explained == [{"case": "rdb/stock@cpu", "sentence": f"it takes \N{MINUS SIGN}3 ms less {EVIL}"}]
 
 
