@@ -126,55 +126,28 @@ def make_nights(count: int, **given: Any) -> list[Run]:
     return [make_night(night, **given) for night in range(count)]
 
 
-def scaled(run: Run, factor: Callable[[str], float]) -> Run:
-    """The run with turns of each case, by its name, that took so many times as long."""
-    return replace(
-        run,
-        rounds=tuple(
-            replace(one, turns=tuple(_longer(turn, factor(turn.case)) for turn in one.turns)) for one in run.rounds
-        ),
-    )
-
-
-def _longer(turn: Turn, factor: float) -> Turn:
-    return replace(turn, wall_ns=int(turn.wall_ns * factor), cpu_ns=int(turn.cpu_ns * factor))
-
-
 def of_other_programs(run: Run) -> Run:
     """The run as if all toolchains had been given something else to compile."""
     builds = (replace(one, module_sha256=f"7a7a{one.module_sha256}"[:64]) for one in run.builds)
     return replace(run, builds=tuple(builds))
 
 
-def with_compile_times(run: Run, factor: float, *, all_toolchains: bool = False) -> Run:
-    """The run with modules that took about so many seconds to compile: the newest toolchain's, or all."""
+def with_compile_times(run: Run, factor: float) -> Run:
+    """The run with modules that all took about so many seconds to compile."""
     noise = np.random.default_rng(int(run.header.started[8:10]) + 100)
     took = int(1e9 * factor * (1 + 0.01 * noise.standard_normal()))
-    return replace(
-        run,
-        builds=tuple(
-            replace(one, cached=False, compile_ns=took) if all_toolchains or not one.cached else one
-            for one in run.builds
-        ),
-    )
+    return replace(run, builds=tuple(replace(one, cached=False, compile_ns=took) for one in run.builds))
 
 
-def with_peer(run: Run, engine: str, factor: float = 1.0) -> Run:
-    """The run with a peer that takes so many times 1.6 ms on the machine as it was that night."""
-    noise = np.random.default_rng(len(engine) + int(run.header.started[5:7] + run.header.started[8:10]))
+def with_peer(run: Run) -> Run:
+    """The run with a peer that takes what the reference toolchain's stock case does."""
     case = make_case("net", "ort", "cpu", id="feedfeedfeedfeed", name="net/ort@cpu", peer="onnxruntime", toolchain="")
     rounds = []
     for one in run.rounds:
-        beside = next(turn for turn in one.turns if turn.case.endswith(run.header.toolchains[0].version))
-        size = 0.8 if "stock" in beside.case else 0.8 * _VARIANTS["stock"] / _VARIANTS["tiled"]
-        longer = size * factor * (1 + 0.002 * noise.standard_normal())
-        turn = replace(_longer(beside, longer), case=case.name, counters={})
-        rounds.append(replace(one, turns=(*one.turns, turn)))
-    header = replace(
-        run.header,
-        cases=(*run.header.cases, case),
-        environment={**run.header.environment, "peers": {"ort": engine}},
-    )
+        beside = next(turn for turn in one.turns if turn.case == f"net/stock@cpu:{REFERENCE}")
+        rounds.append(replace(one, turns=(*one.turns, replace(beside, case=case.name, counters={}))))
+    environment = {**run.header.environment, "peers": {"ort": "onnxruntime 1.20.0"}}
+    header = replace(run.header, cases=(*run.header.cases, case), environment=environment)
     return replace(run, header=header, rounds=tuple(rounds))
 
 

@@ -21,7 +21,6 @@ from tests.history.made import (
     InMemory,
     night_id,
     of_other_programs,
-    scaled,
     step,
     with_compile_times,
     with_peer,
@@ -135,23 +134,18 @@ def test_a_count_is_the_compilers_unless_it_changed_under_the_reference_too(
 @pytest.mark.parametrize("machine", [1.0, 1 / 0.85])  # which hides it in the baseline's own latency
 def test_a_peers_ratio_to_a_baseline_that_another_compiler_made_is_the_compilers(machine: float) -> None:
     changed = nights(compiler=step(AT, 0.85), machine=step(AT, machine))
-    runs = [with_peer(run, "onnxruntime 1.20.0") for run in changed]
-
-    change = only(search(runs), "latency-vs-baseline", case="net/ort@cpu")
+    change = only(search(list(map(with_peer, changed))), "latency-vs-baseline", case="net/ort@cpu")
 
     assert change.cause == "compiler"
     assert "the engine is the same, and the baseline variant's toolchain changed between 3.13.0 (" in change.evidence
 
 
 def test_compile_times_are_held_against_the_references_own_and_a_model_that_was_edited_is_nobodys() -> None:
-    runs = nights()
-    timed = [
-        with_compile_times(run, 1.5 if night >= AT else 1.0, all_toolchains=True) for night, run in enumerate(runs)
-    ]
+    timed = [with_compile_times(run, 1.5 if night >= AT else 1.0) for night, run in enumerate(nights())]
     assert only(search(timed), "compile-time").cause == "machine"
-    # The program is another one under both toolchains; machine, compiler and harness are what they were.
-    edited = [of_other_programs(scaled(run, lambda _: 1.3)) if night >= AT else run for night, run in enumerate(runs)]
-    changes = search(edited)
+    # The program is another one under both toolchains, and takes longer.
+    longer = nights(machine=step(AT, 1.3))
+    changes = search([*longer[:AT], *map(of_other_programs, longer[AT:])])
     assert {change.cause for change in changes} == {"unknown"}
     assert {change.role for change in changes} == {"newest", "reference"}
 
