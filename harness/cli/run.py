@@ -27,7 +27,7 @@ from harness.stages.prepare import prepare
 from harness.stages.run import run_suite
 from harness.store.folders import find_folder
 from harness.store.run_directory import load_run
-from harness.suite.cases import Selecting, Selection, parse_shard
+from harness.suite.cases import Selection, parse_shard
 from harness.suite.load import SuiteList, find_list, load_suite
 from harness.text import plural
 from harness.toolchain import Toolchain, get_toolchains, releases_named
@@ -48,7 +48,7 @@ def find_toolchains(versions: tuple[str, ...], suite: Path, on_install: Callable
 
 @command_options
 @dataclass(frozen=True)
-class ListOptions(Selecting, Toolchains, Loudness):
+class ListOptions(Selection, Toolchains, Loudness):
     """What a user can choose about a list of cases.
 
     Attributes:
@@ -72,14 +72,13 @@ def list_cases(options: ListOptions) -> int:
 
     Of a list of suites, the exit status is 2 if one of them cannot be loaded.
     """
-    selection = Selection(patterns=options.patterns, tags=options.tags)
     shard = parse_shard(options.shard) if options.shard is not None else None
     is_list, say = find_list(options.suite) is not None, teller(quiet=options.quiet)
 
     def planned(suite: Path) -> tuple[ExitCode, dict[str, Any], list[str]]:
         try:
             toolchains = find_toolchains(options.toolchains, suite, say)
-            cases = prepare(suite, selection, toolchains, shard=shard).cases
+            cases = prepare(suite, options, toolchains, shard=shard).cases
         except NothingSelected:
             if not is_list:
                 raise

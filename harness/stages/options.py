@@ -32,7 +32,7 @@ from harness.options import (
 from harness.process import Limits
 from harness.records.bisection import Over
 from harness.store.folders import NAMED
-from harness.suite.cases import Selecting
+from harness.suite.cases import Selection
 
 # Of the machine's memory: where a compile is stopped when nobody says otherwise.
 _MEMORY_SHARE = 0.8
@@ -45,7 +45,7 @@ CompileMemory = Annotated[Positive | None, Parameter(name="--compile-memory")]
 
 @command_options
 @dataclass(frozen=True)
-class RunOptions(Selecting, Toolchains, Results, Compiling, Timing, OnFleet, Loudness):
+class RunOptions(Selection, Toolchains, Results, Compiling, Timing, OnFleet, Loudness):
     """What a user can choose about a run.
 
     Attributes:

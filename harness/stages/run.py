@@ -43,7 +43,7 @@ from harness.stages.prepare import Context, DevicePlace, Done, FailureNotes, Giv
 from harness.store.folders import folder_names
 from harness.store.run_directory import RunDirectory, load_run, new_run_id, require_writable
 from harness.store.work_directory import ComparisonDirectory
-from harness.suite.cases import Selection, parse_shard
+from harness.suite.cases import parse_shard
 from harness.text import plural
 from harness.toolchain import Toolchain
 from harness.toolchain.host_cpu import environment_here
@@ -160,10 +160,9 @@ def run_suite(
     assert options.suite is not None  # noqa: S101 (the caller's contract)
     shard = parse_shard(options.shard) if options.shard is not None else None
     require_writable(options.results)
-    selection = Selection(patterns=options.patterns, tags=options.tags)
     if options.resume is not None:
         executor = executor.following([options.resume])
-    prepared = prepare(options.suite, selection, toolchains, others, shard, executor)
+    prepared = prepare(options.suite, options, toolchains, others, shard, executor)
     if shard is not None and not prepared.cases:
         progress.note(f"{options.suite}: shard {shard} has none of its cases; there is nothing to run")
     for finding in contradictions(prepared):

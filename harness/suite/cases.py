@@ -136,22 +136,14 @@ class Filtered:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Selecting(Filtered):
-    """Which cases, by their names and tags.
+class Selection(Filtered):
+    """Which of a suite's cases a user asked for, by their names and tags; empty: all of them.
 
     Attributes:
         tags: Only cases with this tag; repeatable.
     """
 
     tags: Annotated[Strings, Parameter(name="--tag")] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Selection:
-    """Which of a suite's cases a user asked for; empty: all of them."""
-
-    patterns: tuple[str, ...] = ()  # Shell patterns on case names; a case matches one of them
-    tags: tuple[str, ...] = ()  # A case has at least one of them
 
 
 def plan_cases(
@@ -226,8 +218,7 @@ def _matrix(suite: Suite, cases: Sequence[Case]) -> list[Case]:
     names = [case.name for case in cases]
     _require_hits(suite.path, "[matrix] include", suite.include, names)
     _require_hits(suite.path, "[matrix] exclude", suite.exclude, names)
-    included = matching(suite.include).match
-    excluded = matching(suite.exclude).match
+    included, excluded = matching(suite.include).match, matching(suite.exclude).match
     left = [case for case in cases if included(case.name) and not excluded(case.name)]
     if not left:
         raise SuiteError(f"{suite.path}: [matrix] exclude leaves no case; remove a pattern")
@@ -261,11 +252,9 @@ def _with_expectations(suite: Suite, cases: Sequence[Case]) -> list[Case]:
 def _select(suite: Suite, cases: Sequence[Case], selection: Selection) -> tuple[Case, ...]:
     if not selection.patterns and not selection.tags:
         return tuple(cases)
-    by_name = matching(selection.patterns).match if selection.patterns else lambda _: True
-    wanted_tags = set(selection.tags)
-    wanted = {
-        case.name for case in cases if by_name(case.name) and (not wanted_tags or wanted_tags.intersection(case.tags))
-    }
+    by_name = matching(selection.patterns or ("*",)).match
+    tags = set(selection.tags)
+    wanted = {case.name for case in cases if by_name(case.name) and (not tags or tags.intersection(case.tags))}
     if not wanted:
         options = [f"--filter {pattern}" for pattern in selection.patterns] + [f"--tag {tag}" for tag in selection.tags]
         raise NothingSelected(
