@@ -118,12 +118,10 @@ def _heat_map(outcomes: Sequence[Outcome], gathered: Gathered) -> dict[str, Any]
         ]
         for variant in variants
     ]
-    titles = list(models)
-    heads = [f"{name} (baseline)" if (name, peer) == baseline else name for name, peer in variants]
+    names = [f"{name} (baseline)" if (name, peer) == baseline else name for name, peer in variants]
     is_turned = len(variants) > len(models)
     rows = columns if is_turned else [list(row) for row in zip(*columns, strict=True)]
-    if is_turned:
-        heads, titles = titles, heads
+    heads, titles = (models, names) if is_turned else (names, models)
     newest = max(outcomes, key=lambda outcome: (outcome["started"], not outcome["peer"]))
     return {
         "device": newest["device"],
@@ -185,14 +183,14 @@ Facts = dict[str, Any]
 
 def machines(gathered: Gathered) -> list[Facts]:
     """Every class of machines, the one that ran last first."""
-    health = [_health(name, runs) for name, runs in _by_machine(gathered).items()]
+    health = [_health(name, runs) for name, runs in _runs_by(gathered, "machine_class").items()]
     return sorted(health, key=lambda machine: str(machine["last"]), reverse=True)
 
 
-def _by_machine(gathered: Gathered) -> dict[str, list[Facts]]:
+def _runs_by(gathered: Gathered, fact: str) -> dict[str, list[Facts]]:
     runs: dict[str, list[Facts]] = defaultdict(list)
     for row in gathered.run_rows:
-        runs[row["machine_class"]].append(row)
+        runs[row[fact]].append(row)
     return runs
 
 
@@ -220,9 +218,6 @@ def suites(gathered: Gathered, known: Acknowledgements) -> list[Facts]:
     """Every suite, those with the newest runs first, and of each what changed lately and what fails."""
     groups, maps, failing = _groups(gathered, known), heat_maps(gathered), _failures(gathered)
     series = gathered.series["suite"].value_counts()
-    runs: dict[str, list[Facts]] = defaultdict(list)
-    for row in gathered.run_rows:
-        runs[row["suite"]].append(row)
     facts = [
         {
             "name": name,
@@ -233,7 +228,7 @@ def suites(gathered: Gathered, known: Acknowledgements) -> list[Facts]:
             "groups": groups[name],
             "failing": failing[name],
         }
-        for name, rows in runs.items()
+        for name, rows in _runs_by(gathered, "suite").items()
     ]
     return sorted(facts, key=lambda suite: str(suite["last"]["started"]), reverse=True)
 
@@ -288,11 +283,11 @@ def _groups(gathered: Gathered, known: Acknowledgements) -> dict[str, list[Facts
             bundles[change.suite, change.first_bad, change.cause].append(change)
     groups: dict[str, list[Facts]] = defaultdict(list)
     for (suite, _, _), bundle in bundles.items():
-        groups[suite].append(_group(gathered, known, bundle))
+        groups[suite].append(_group(gathered, bundle))
     return groups
 
 
-def _group(gathered: Gathered, known: Acknowledgements, changes: Sequence[Change]) -> Facts:
+def _group(gathered: Gathered, changes: Sequence[Change]) -> Facts:
     # Times before counted figures, and the largest first: what people look for.
     ordered = sorted(changes, key=lambda change: (change.unit != "ns", -abs(np.log(max(change.ratio, 1e-9)))))
     most = _SERIES if any(change.unit in ("ns", "ratio") for change in changes) else _SERIES_COUNTED
@@ -305,7 +300,6 @@ def _group(gathered: Gathered, known: Acknowledgements, changes: Sequence[Change
         "better": len(changes) - worse,
         "lines": [_line(gathered, change) for change in ordered[:most]],
         "more": max(0, len(changes) - most),
-        "said": known.text(first),
     }
 
 

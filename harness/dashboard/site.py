@@ -112,17 +112,7 @@ def make_dashboard(
     title: str = "IREE benchmarks",
     made: datetime,
 ) -> None:
-    """Write the site, and put it in the place of the one that was there.
-
-    Args:
-        changes: All that the history's series show.
-        place: The results folder, as commands on the pages name it.
-        tunings: The newest first.
-        made: Shown at the foot of every page.
-
-    Raises:
-        UsageError: `out` holds something else, or cannot be written.
-    """
+    """Write the site in the place of the one that was there; commands on its pages name `place`."""
     with replaced(out) as folder:
         progress.stage("Reading the history", 1)
         gathered = gather(history, place, changes)

@@ -26,8 +26,7 @@ _CHANGE_COLUMNS = (
     "suite", "case", "unit", "machine_class", "role", "kind", "direction", "cause", "evidence", "toolchain_before",
     "toolchain_after", "ratio", "before", "after", "p",
 )  # fmt: skip
-_SERIES_COLUMNS = ("suite", "case", "model", "variant", "device", "peer", "case_id", "role", "machine_class", "metric",
-                   "unit")  # fmt: skip
+_SERIES_COLUMNS = ("suite", "case", "model", "variant", "device", "peer", "role", "machine_class", "metric", "unit")
 _CASES = """
 SELECT run, "case", "role", toolchain, status, stage, message, flags, repro
 FROM cases ORDER BY run, suite, "case", toolchain
