@@ -92,7 +92,7 @@ def _case(model: Model, variant: Variant, baseline: str) -> Case:
         uri=_DEVICE.uri,
         backend=_DEVICE.backend,
         pin=_DEVICE.pin,
-        compile_flags=(*_DEVICE.compile_flags, *variant.compile_flags),
+        compile_flags=(*_DEVICE.compile_flags, *variant.flags),
         run_flags=(),
         plugins=(),
         tags=(),

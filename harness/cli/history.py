@@ -26,6 +26,7 @@ from harness.history.pages import (
 )
 from harness.history.series import (
     History,
+    frame_records,
     history_command_line,
     list_command_line,
     match_series,
@@ -35,7 +36,6 @@ from harness.history.series import (
 )
 from harness.history.series_page import (
     columns_page,
-    frame_records,
     query_page,
     series_page,
     series_table,

@@ -9,8 +9,7 @@ from cyclopts import Parameter
 
 from harness.cli.app import app
 from harness.cli.output import tell
-from harness.dashboard import make_dashboard
-from harness.dashboard.site import load_tunings, require_replaceable
+from harness.dashboard.site import load_tunings, make_dashboard, require_replaceable
 from harness.errors import ExitCode, UsageError
 from harness.history.changes import history_changes
 from harness.history.series import choose_series, open_history, reference_of, series_rows, usable_runs

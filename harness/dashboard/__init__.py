@@ -1,5 +1,1 @@
 """A history as a folder of pages that a browser opens by itself, from a disk or any web server."""
-
-from harness.dashboard.site import make_dashboard
-
-__all__ = ["make_dashboard"]

@@ -18,7 +18,7 @@ from harness.dashboard.encode import Payload, key_of, metric_title, signed, tabl
 from harness.dashboard.gather import Gathered
 from harness.errors import ExitCode
 from harness.history.changes import Change
-from harness.history.series_page import frame_records
+from harness.history.series import frame_records
 from harness.records.comparison import VERDICTS, Comparison, Explained, MachineFacts, Row, SideFacts
 from harness.report.comparison import CHANGED, comparison_exit_code, headline
 from harness.report.units import compared

@@ -12,8 +12,7 @@ from harness.dashboard.encode import key_of, signed
 from harness.history.changes import Change
 from harness.history.events import ChangeEvent, EventState, group_changes
 from harness.history.pages import STATES
-from harness.history.series import usable_runs
-from harness.history.series_page import frame_records
+from harness.history.series import frame_records, usable_runs
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,7 +16,7 @@ from harness.dashboard.encode import cut, day, figure, metric_title, seconds
 from harness.dashboard.gather import Acknowledgements, Gathered
 from harness.history.changes import Change
 from harness.history.failures import failing_cases, failure_groups
-from harness.history.series_page import frame_records
+from harness.history.series import frame_records
 from harness.metrics import FLOORS, is_exact
 from harness.report.units import interval_text, ratio_text
 

@@ -108,7 +108,6 @@ class ChangeEvidence:
     """A change of one series, and what is known before and after it."""
 
     metric: str
-    exact: bool
     kind: Literal["step", "drift"]  # One commit may make a step, and no drift
     ratio: float  # The level after it, divided by that before it
     before: Side
@@ -186,7 +185,6 @@ def gather_evidence(change: SeriesChange, related: Related, runs: Runs, programs
     before, after = sides_of(change, runs, programs)
     return ChangeEvidence(
         metric=row.metric,
-        exact=exact,
         kind=point.kind,
         ratio=point.after / point.before if point.before else math.inf,
         before=before,
@@ -258,7 +256,7 @@ def explain(change: ChangeEvidence) -> Explanation:
     if not change.same_toolchain and change.other_input:
         why = f"under the reference toolchain {change.references[1]}, itself the same on both sides, the program is"
         return _given_otherwise(change, f"{why} another too: its model, flags or a plugin changed")
-    if change.exact:
+    if is_exact(change.metric):
         if change.same_toolchain:
             return _given_otherwise(change, "a counted figure changed under the same toolchain")
         return "compiler", f"a counted figure changed {_toolchains(change)}"

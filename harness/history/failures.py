@@ -5,9 +5,8 @@ A case that fails has no figures, so its series end and no change is found in th
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from harness.history.series import History
+from harness.history.series import History, frame_records
 from harness.report.page import Column, Table
 from harness.text import one_line, plural
 
@@ -66,12 +65,7 @@ class FailingCase:
 
 def failing_cases(history: History, last: int) -> list[FailingCase]:
     """Cases that fail, by their suite's finished runs, those of the latest begin first."""
-    frame = history.query(_QUERY.replace("$last", str(int(last))))
-    found = []
-    for row in frame.itertuples(index=False, name=None):
-        values: dict[str, Any] = dict(zip(frame.columns, row, strict=True))
-        found.append(FailingCase(**{**values, "runs": int(values["runs"]), "recent": bool(values["recent"])}))
-    return found
+    return [FailingCase(**row) for row in frame_records(history.query(_QUERY.replace("$last", str(int(last)))))]
 
 
 def failure_groups(failing: Sequence[FailingCase]) -> list[tuple[FailingCase, ...]]:

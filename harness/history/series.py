@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,9 @@ from harness.store.place import without_password
 from harness.store.schema import BETWEEN_HOSTS, Role
 from harness.store.tables import Tables, open_tables
 from harness.text import shown
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 History = Tables
 _DEFAULT_RESULTS = "results"
@@ -67,8 +70,13 @@ class SeriesRow:
 
 def series_rows(history: History) -> list[SeriesRow]:
     """All series of a history."""
-    frame = history.series()
-    return [SeriesRow(**dict(zip(frame.columns, row, strict=True))) for row in frame.itertuples(index=False, name=None)]
+    return [SeriesRow(**record) for record in frame_records(history.series())]
+
+
+def frame_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows as plain values, None where there is none."""
+    records: list[dict[str, Any]] = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    return records
 
 
 def match_series(rows: Sequence[SeriesRow], wanted: str, metrics: Sequence[str] = ()) -> list[SeriesRow]:
@@ -238,11 +246,8 @@ def usable_runs(history: History) -> Runs:
         "lag(toolchain, 1, '') OVER (PARTITION BY suite, machine_class ORDER BY started, run) AS before "
         "FROM runs WHERE finished AND clock = '' ORDER BY started, run"
     )
-    facts = []
-    for row in frame.itertuples(index=False, name=None):
-        known: dict[str, Any] = dict(zip(frame.columns, row, strict=True))
-        facts.append(RunFacts(**{name: value for name, value in known.items() if value is not None and value == value}))
-    return Runs(facts=tuple(facts))
+    known = ({name: value for name, value in row.items() if value is not None} for row in frame_records(frame))
+    return Runs(facts=tuple(RunFacts(**facts) for facts in known))
 
 
 def load_values(history: History, series: Iterable[str], runs: Runs) -> dict[str, SeriesValues]:

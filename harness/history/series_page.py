@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.history.changes import Change
-from harness.history.series import SeriesRow
+from harness.history.series import SeriesRow, frame_records
 from harness.report.page import Column, Page, Table
 from harness.report.page import Kind as ColumnKind
 from harness.report.units import NOTHING, Unit, percent, ratio_text, unit_of
@@ -140,12 +140,6 @@ def query_page(frame: pd.DataFrame) -> Page:
     if len(records) > _MOST_ROWS:
         after.append(f"{len(records) - _MOST_ROWS:,} more rows; --format csv prints all.")
     return Page(parts=(Table(columns=columns, after=after),))
-
-
-def frame_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows as plain values, None where there is none."""
-    records: list[dict[str, Any]] = frame.astype(object).where(frame.notna(), None).to_dict("records")
-    return records
 
 
 def _cell(value: Any) -> str:

@@ -42,7 +42,7 @@ DEFAULT_IR: Mapping[str, Sequence[str]] = {
 def config_of(variant: Variant) -> CompileConfig:
     """How a variant of a suite compiles and runs, its flag sets taken apart into their flags."""
     return CompileConfig(
-        flags=merge_flags(*(flag_set.compile for flag_set in variant.flag_sets), variant.compile_flags),
+        flags=merge_flags(*(flag_set.compile for flag_set in variant.flag_sets), variant.flags),
         run_flags=merge_flags(*(flag_set.run for flag_set in variant.flag_sets), variant.run_flags),
         plugins=uses_of((plugin.name, plugin.options) for plugin in variant.plugins),
     )

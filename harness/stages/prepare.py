@@ -217,7 +217,7 @@ def _names(tool: str, toolchain: Toolchain) -> frozenset[str]:
 def _giver(suite: Suite, variant: Variant, device: str, plugins: Mapping[str, Sequence[Applied]], flag: str) -> str:
     """The table and key that give a flag to a case: the variant's own, its flag sets', its plugins', the device's."""
     table = f"[variants.{variant.name}]"
-    if flag in variant.compile_flags:
+    if flag in variant.flags:
         return f"{table} flags"
     if flag in variant.run_flags:
         return f"{table} run_flags"

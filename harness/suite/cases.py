@@ -338,9 +338,7 @@ def cell_of(
 
 
 def _own_flags(variant: Variant, device: Device) -> tuple[str, ...]:
-    return merge_flags(
-        device.compile_flags, *(flag_set.compile for flag_set in variant.flag_sets), variant.compile_flags
-    )
+    return merge_flags(device.compile_flags, *(flag_set.compile for flag_set in variant.flag_sets), variant.flags)
 
 
 def suits(variant: Variant, toolchain: str) -> bool:

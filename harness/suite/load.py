@@ -52,11 +52,6 @@ class Variant(VariantTable):
     name: str
     flag_sets: tuple[FlagSet, ...] = ()
 
-    @property
-    def compile_flags(self) -> tuple[str, ...]:
-        """Its own ones, after those of its flag sets."""
-        return self.flags
-
 
 class Device(DeviceTable):
     """Where a module runs."""

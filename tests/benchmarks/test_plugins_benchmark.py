@@ -64,10 +64,10 @@ def test_replaying_writes_the_table_between_the_marks_and_nowhere_else(
 def test_the_steps_are_variants_of_the_suite() -> None:
     steps = load_suite(command.SUITES["esrgan"]).suite
     suite = load_suite(ROOT / "suites" / "esrgan.toml").suite
-    known = {one.name: (one.flag_sets, one.compile_flags, one.plugins) for one in suite.variants}
+    known = {one.name: (one.flag_sets, one.flags, one.plugins) for one in suite.variants}
     for one in steps.variants:
         if one.name in known:
-            assert (one.flag_sets, one.compile_flags, one.plugins) == known[one.name], one.name
+            assert (one.flag_sets, one.flags, one.plugins) == known[one.name], one.name
     assert {one.name for one in steps.variants} - set(known) == {"maximum-nhwc-share-tuned"}
     (rdb,) = (one for one in suite.models if one.name == "rdb")
     ours = next(one for one in steps.models if one.name == "rdb")

@@ -9,8 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from harness.dashboard import make_dashboard
 from harness.dashboard.gather import Gathered, gather
+from harness.dashboard.site import make_dashboard
 from harness.history.changes import Change
 from harness.history.events import acknowledge, group_changes
 from harness.history.series import History, usable_runs

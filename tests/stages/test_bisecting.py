@@ -93,7 +93,7 @@ class Machine:
         variants = load_suite(wanted.suite).suite.variants
         variant = next(variant for variant in variants if wanted.case == f"net/{variant.name}@cpu")
         record = ToolchainRecord(version=toolchain.version, revision="12" * 20, compiler_sha256="")
-        flags = (*variant.compile_flags, *(use.with_options for use in variant.plugins))
+        flags = (*variant.flags, *(use.with_options for use in variant.plugins))
         found = replace(make_case(variant.name, compile_flags=flags), toolchain=toolchain.version)
         side = a_side(found, toolchains=(record,), label=name)
         return Place(name=name, side=side, case=found, toolchain=toolchain)

@@ -196,7 +196,7 @@ def test_sets_of_flags_have_names_of_their_own() -> None:
 def test_function_and_arguments_come_from_the_file_or_are_given(folder: Path) -> None:
     path = bench("--a --b", "--c", save=Path("suites/mine.toml"))
     suite = load_suite(path).suite
-    variants = [(variant.name, variant.compile_flags) for variant in suite.variants]
+    variants = [(variant.name, variant.flags) for variant in suite.variants]
     assert variants == [("a-b", ("--a", "--b")), ("c", ("--c",))]
     (model,) = suite.models
     assert (path, suite.name, model.function, suite.baseline) == (Path("suites/mine.toml"), "mine", "main", "a-b")
