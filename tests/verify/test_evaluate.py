@@ -52,6 +52,15 @@ def elementwise(body: str, kinds: tuple[str, str] = ("f32", "f32"), size: int = 
     return generic(body, given, made, "tensor.empty()", "(i) -> (i); (i) -> (i)", "parallel")
 
 
+def of_two(operation: str, kind: str = "i32") -> str:
+    """A region in which two values of i32 give one of this kind."""
+    return f"""{{
+      ^bb0(%x: i32, %y: i32):
+        %r = {operation} %x, %y : i32
+        iree_linalg_ext.yield %r : {kind}
+      }}"""
+
+
 def matmul(m: int, k: int, n: int) -> str:
     return program(f"main a:{m}x{k} b:{k}x{n}\ne = empty {m}x{n}\nz = fill zero e\nc = matmul a b z\nreturn c")
 
@@ -205,62 +214,53 @@ def test_a_maximum_of_rounded_values_that_starts_from_minus_infinity() -> None:
     assert (allowed < 1e-4).all()
 
 
-def test_attention_is_a_softmax_between_two_products() -> None:
-    text = """
-    func.func @main(%q: tensor<2x4x8xf32>, %k: tensor<2x6x8xf32>, %v: tensor<2x6x3xf32>) -> tensor<2x4x3xf32> {
+@pytest.mark.parametrize("masked", [False, True])
+def test_attention_is_a_softmax_between_two_products(masked: bool) -> None:
+    shapes, dims = ["2x4x8xf32", "2x6x8xf32", "2x6x3xf32"], ["b, m, k", "b, l, k", "b, l, n", ""]
+    if masked:
+        shapes, dims = [*shapes, "4x6xi1"], [*dims, "m, l"]
+    maps = ", ".join(f"affine_map<(b, m, n, k, l) -> ({to})>" for to in [*dims, "b, m, n"])
+    kinds = [f"tensor<{shape}>" for shape in shapes]
+    text = f"""
+    func.func @main({", ".join(f"%a{at}: {kind}" for at, kind in enumerate(kinds))}) -> tensor<2x4x3xf32> {{
       %s = arith.constant 0.5 : f32
       %e = tensor.empty() : tensor<2x4x3xf32>
-      %0 = iree_linalg_ext.attention <indexing_maps = [affine_map<(b, m, n, k, l) -> (b, m, k)>,
-          affine_map<(b, m, n, k, l) -> (b, l, k)>, affine_map<(b, m, n, k, l) -> (b, l, n)>,
-          affine_map<(b, m, n, k, l) -> ()>, affine_map<(b, m, n, k, l) -> (b, m, n)>]>
-          ins(%q, %k, %v, %s : tensor<2x4x8xf32>, tensor<2x6x8xf32>, tensor<2x6x3xf32>, f32)
-          outs(%e : tensor<2x4x3xf32>) {
+      %0 = iree_linalg_ext.attention <indexing_maps = [{maps}]>
+          ins(%a0, %a1, %a2, %s{", %a3" if masked else ""} : {", ".join([*kinds[:3], "f32", *kinds[3:]])})
+          outs(%e : tensor<2x4x3xf32>) {{
       ^bb0(%x: f32):
         iree_linalg_ext.yield %x : f32
-      } -> tensor<2x4x3xf32>
+      }} -> tensor<2x4x3xf32>
       return %0 : tensor<2x4x3xf32>
-    }"""
+    }}"""
     rng = np.random.default_rng(0)
     q, k, v = (rng.standard_normal(shape).astype(np.float32) for shape in ((2, 4, 8), (2, 6, 8), (2, 6, 3)))
-    powers = np.exp(0.5 * np.einsum("bmk,blk->bml", q.astype(float), k))
-    right, allowed = tolerances(outputs_of(text, q, k, v)[0])
+    seen = rng.random((4, 6)) > 0.4 if masked else np.ones((4, 6), bool)
+    powers = seen * np.exp(0.5 * np.einsum("bmk,blk->bml", q.astype(float), k))
+    right, allowed = tolerances(outputs_of(text, q, k, v, *([seen] if masked else []))[0])
     assert np.allclose(right, np.einsum("bml,bln->bmn", powers / powers.sum(axis=-1, keepdims=True), v), rtol=1e-12)
     assert ((allowed > 0) & (allowed < 1e-4)).all()
 
 
 def test_scatter_arg_compare_sort_and_scan() -> None:
-    text = """
+    text = f"""
     func.func @main(%a: tensor<4xi32>, %at: tensor<2x1xi32>, %u: tensor<2xi32>)
-        -> (tensor<4xi32>, tensor<i32>, tensor<i64>, tensor<4xi32>, tensor<4xi32>) {
+        -> (tensor<4xi32>, tensor<i32>, tensor<i64>, tensor<4xi32>, tensor<4xi32>) {{
       %0 = iree_linalg_ext.scatter dimension_map = [0] unique_indices(false)
-          ins(%u, %at : tensor<2xi32>, tensor<2x1xi32>) outs(%a : tensor<4xi32>) {
-      ^bb0(%new: i32, %old: i32):
-        %s = arith.addi %new, %old : i32
-        iree_linalg_ext.yield %s : i32
-      } -> tensor<4xi32>
+          ins(%u, %at : tensor<2xi32>, tensor<2x1xi32>) outs(%a : tensor<4xi32>)
+          {of_two("arith.addi")} -> tensor<4xi32>
       %ev = tensor.empty() : tensor<i32>
       %ei = tensor.empty() : tensor<i64>
       %1:2 = iree_linalg_ext.arg_compare dimension(0) ins(%a : tensor<4xi32>)
-          outs(%ev, %ei : tensor<i32>, tensor<i64>) {
-      ^bb0(%x: i32, %y: i32):
-        %g = arith.cmpi sgt, %x, %y : i32
-        iree_linalg_ext.yield %g : i1
-      } -> tensor<i32>, tensor<i64>
-      %2 = iree_linalg_ext.sort dimension(0) outs(%a : tensor<4xi32>) {
-      ^bb0(%x: i32, %y: i32):
-        %g = arith.cmpi sle, %x, %y : i32
-        iree_linalg_ext.yield %g : i1
-      } -> tensor<4xi32>
+          outs(%ev, %ei : tensor<i32>, tensor<i64>) {of_two("arith.cmpi sgt,", "i1")} -> tensor<i32>, tensor<i64>
+      %2 = iree_linalg_ext.sort dimension(0) outs(%a : tensor<4xi32>)
+          {of_two("arith.cmpi sle,", "i1")} -> tensor<4xi32>
       %c = arith.constant dense<0> : tensor<i32>
       %ec = tensor.empty() : tensor<4xi32>
       %3:2 = iree_linalg_ext.scan dimension(0) inclusive(true) ins(%a : tensor<4xi32>)
-          outs(%ec, %c : tensor<4xi32>, tensor<i32>) {
-      ^bb0(%x: i32, %y: i32):
-        %s = arith.addi %x, %y : i32
-        iree_linalg_ext.yield %s : i32
-      } -> tensor<4xi32>, tensor<i32>
+          outs(%ec, %c : tensor<4xi32>, tensor<i32>) {of_two("arith.addi")} -> tensor<4xi32>, tensor<i32>
       return %0, %1#0, %1#1, %2, %3#0 : tensor<4xi32>, tensor<i32>, tensor<i64>, tensor<4xi32>, tensor<4xi32>
-    }"""
+    }}"""
     found = exact(text, *(np.array(values, np.int32) for values in ([3, 9, 1, 3], [[2], [2]], [10, 20])))
     assert found == [[3, 9, 31, 3], 9, 1, [1, 3, 3, 9], [3, 12, 13, 16]]
 
@@ -351,22 +351,13 @@ def test_numbers_that_an_integer_cannot_hold() -> None:
         assert said.startswith("not judged: 1 of 4 values of output 0, for which the program allows anything")
 
 
-@pytest.mark.parametrize("kind", ["f32", "i32"])
-def test_what_is_read_beyond_a_tensor_is_anything(kind: str) -> None:
-    text = f"""
-    func.func @main(%a: tensor<2x{kind}>, %at: tensor<3xi64>) -> tensor<3x{kind}> {{
-      %e = tensor.empty() : tensor<3x{kind}>
-      %0 = linalg.generic {{indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
-          iterator_types = ["parallel"]}} ins(%at : tensor<3xi64>) outs(%e : tensor<3x{kind}>) {{
-      ^bb0(%x: i64, %out: {kind}):
+@pytest.mark.parametrize(("kind", "point"), [("f32", ".0"), ("i32", "")])
+def test_what_is_read_beyond_a_tensor_is_anything(kind: str, point: str) -> None:
+    own = f"""
+        %own = arith.constant dense<[5{point}, 6{point}]> : tensor<2x{kind}>
         %i = arith.index_cast %x : i64 to index
-        %r = tensor.extract %a[%i] : tensor<2x{kind}>
-        linalg.yield %r : {kind}
-      }} -> tensor<3x{kind}>
-      return %0 : tensor<3x{kind}>
-    }}"""
-    values = np.array([5, 6], {"f32": np.float32, "i32": np.int32}[kind])
-    right, allowed = tolerances(outputs_of(text, values, np.array([1, 7, 0]))[0])
+        %r = tensor.extract %own[%i] : tensor<2x{kind}>"""
+    right, allowed = tolerances(outputs_of(elementwise(own, ("i64", kind), size=3), np.array([1, 7, 0]))[0])
     assert (right[0], right[2]) == (6, 5)
     assert (allowed[0], allowed[2]) == (0, 0)
     assert "1 of 3 values" in unjudged(Right(source="", outputs=[right], allowed=[allowed]))
