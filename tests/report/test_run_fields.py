@@ -14,7 +14,7 @@ from harness.report import render
 from harness.report.run_fields import ir_columns, roofline_line
 from harness.report.run_report import build_report
 from tests.report.builders import make_full_run, make_small_run, make_unfinished_run
-from tests.report.test_engines import peers_run
+from tests.report.test_run_page import peers_run
 
 RUNS = [make_full_run(), make_small_run(generations=1), make_unfinished_run(), peers_run()]
 

@@ -1,19 +1,24 @@
-"""What `harness plugins` shows: names, options with types and defaults, and what is broken."""
+"""What `harness plugins` shows, and the table that closes the run of a list of suites."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import Field
 
+from harness.errors import ExitCode
 from harness.models.builder import BUILDERS
 from harness.peers.peer import PEERS
 from harness.plugins import PLUGINS, Plugin
 from harness.plugins.options import options_of
-from harness.report.command_pages import find_registered, registered_json
+from harness.report.command_pages import SuiteOutcome, find_registered, outcome_records, outcomes_page, registered_json
+from harness.report.run_report import build_report
+from harness.report.terminal import to_terminal
 from tests.builders import register
+from tests.report.builders import make_small_run
 
 
 class Order(Enum):
@@ -66,3 +71,26 @@ def test_all_is_there_and_a_package_that_is_broken_is_named_and_hides_no_other(m
     assert (tile["name"], tile["version"], tile["backends"], tile["unavailable"]) == ("tile", "3", ["llvm-cpu"], "")
     schema = {"type": "integer", "minimum": 1, "maximum": 64}
     assert tile["options"][0] == {"name": "size", "type": SIZE, "required": True, "default": None, "schema": schema}
+
+
+SUMMARY = replace(build_report(make_small_run()).summary, measured=5, same=0, failed=1, skipped=1, expected_failures=2)
+OUTCOMES = (
+    SuiteOutcome(suite=Path("a.toml"), status=ExitCode.CASE_FAILED, run=Path("results/1-a"), summary=SUMMARY),
+    SuiteOutcome(suite=Path("b.toml"), status=ExitCode.USAGE, note="b.toml: name is missing; add it | twice"),
+)
+
+
+def test_each_suite_has_a_row_and_why_it_was_not_run_stands_below() -> None:
+    assert to_terminal(outcomes_page(OUTCOMES)).splitlines() == [
+        "Suites",
+        "suite   measured  failed  skipped  failed as expected  exit status  run",
+        "───────────────────────────────────────────────────────────────────────────────",
+        "a.toml         5       1        1                   2            3  results/1-a",
+        "b.toml         -       -        -                   -            2  -",
+        "",
+        "- b.toml: name is missing; add it | twice",
+    ]
+    failed, refused = outcome_records(OUTCOMES)
+    assert (failed["suite"], failed["run"], failed["exit_status"], failed["note"]) == ("a.toml", "results/1-a", 3, None)
+    assert failed["summary"]["expected_failures"] == 2
+    assert (refused["run"], refused["exit_status"], refused["summary"]) == (None, 2, None)
