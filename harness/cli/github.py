@@ -84,7 +84,6 @@ class IssueOptions(GitHubOptions):
     Attributes:
         report: A Markdown file, such as `harness history --changes --format markdown` gives.
         title: The issue's.
-        dry_run: Print what would be posted, and send nothing; it takes no token.
     """
 
     report: Path

@@ -13,16 +13,12 @@ from typing import Any, Literal, TextIO, cast
 
 
 class Stream:
-    """stdout or stderr with all its attributes, but that an error is remembered, and what comes after it goes nowhere.
-
-    Attributes:
-        error: Why not all that was written is there.
-    """
+    """stdout or stderr with all its attributes, but that an error is remembered, and what comes after it goes nowhere."""
 
     def __init__(self, stream: TextIO, *, is_report: bool) -> None:
         """Of a report, a reader that has gone is an error at once."""
         self._stream, self._is_report = stream, is_report
-        self.error: OSError | None = None
+        self.error: OSError | None = None  # Why not all that was written is there
         if is_report and hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
 

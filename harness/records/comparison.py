@@ -1,24 +1,15 @@
 """What a comparison says, as values; the same names as in its JSON."""
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from harness.records.run import HostRecord
 
+# In the order in which they are counted in a report.
 Verdict = Literal[
-    "regressed", "improved", "unchanged", "inconclusive", "identical", "outputs differ", "failed", "missing", "new"
+    "regressed", "improved", "inconclusive", "outputs differ", "failed", "missing", "new", "unchanged", "identical"
 ]
-VERDICTS: tuple[Verdict, ...] = (
-    "regressed",
-    "improved",
-    "inconclusive",
-    "outputs differ",
-    "failed",
-    "missing",
-    "new",
-    "unchanged",
-    "identical",
-)
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 # How a row's reason begins to say that its two sides are not one program, and what follows where outputs changed.
 ANOTHER_PROGRAM = "another program than the base's"

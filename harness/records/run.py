@@ -381,10 +381,7 @@ class Run:
 
     @cached_property
     def environments(self) -> Mapping[str, dict[str, dict[str, Any]]]:
-        """What each host was like that groups were placed on, by its name; {} where one machine measured the whole run.
-
-        Of a run that has placed nothing, all of its hosts.
-        """
+        """What each host was like that groups were placed on (else all), by its name; {} where there is one machine."""
         used = set(self.host_of_group.values())
         return {host.name: host.environment for host in self.hosts if not used or host.name in used}
 

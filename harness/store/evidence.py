@@ -50,16 +50,13 @@ def stand_ins(cases: Sequence[Case], evidence: Evidence) -> dict[str, Case]:
 
 
 def find_failure(case: Case, evidence: Evidence, *, timed: bool) -> Failure | None:
-    """The first stage at which a case failed; None where it went all the way, or was never started.
-
-    That iree-benchmark-module alone failed does not undo a case that was measured: it is told as a remark.
-    """
+    """The first stage at which a case failed; None where it went all the way, or was never started."""
     records = (
         evidence.models.get(case.model),
         evidence.builds.get(case.name),
         evidence.checks.get(case.name),
         evidence.lost.get(case.name),
-        None if timed else evidence.references.get(case.name),
+        None if timed else evidence.references.get(case.name),  # that it alone failed is told as a remark
     )
     return next((record.failure for record in records if record is not None and record.failure is not None), None)
 

@@ -69,10 +69,7 @@ def writing(path: Path, remedy: str = "make room or mend its permissions, then t
 
 @contextlib.contextmanager
 def staging(parent: Path) -> Iterator[Path]:
-    """A new folder under a name that nobody reads; who has filled it renames it, and else it is removed.
-
-    Those that killed harnesses left there are swept first.
-    """
+    """A new folder under a name that nobody reads; who has filled it renames it, and else it is removed."""
     with scratch_folder(parent, STAGING_PREFIX) as folder:
         folder.chmod(0o755)  # temporary folders are private
         yield folder

@@ -152,10 +152,7 @@ class Outcome:
 def merge(
     sources: Sequence[str], into: str, rows_of: RowsOf, report_of: Callable[[Run], str], progress: Progress
 ) -> list[Outcome]:
-    """Copy finished folders of several places into one, and join shards.
-
-    What cannot be read is refused with a reason; everything else is merged all the same.
-    """
+    """Copy finished folders of several places into one, and join shards."""
     merging = _Merge(open_place(into), rows_of, progress)
     if not is_url(into):
         require_writable(merging.target.local, "choose another folder with --into")

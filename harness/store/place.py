@@ -72,12 +72,8 @@ def archive_lock(results: Path) -> Iterator[None]:
         yield
 
 
-def same_content(folder: Path, other: Path) -> bool:
-    """Whether two folders are the same byte by byte; tables follow from the rest, and one of them may have none yet."""
-    return _described(folder) == _described(other)
-
-
 def _described(folder: Path) -> dict[str, FileRecord]:
+    """Hashes and sizes of a folder's files without its tables, which follow from the rest and may not be there yet."""
     return {name: describe_file(folder / name) for name in look_into(folder).known if not is_table(name)}
 
 
@@ -137,7 +133,7 @@ class Place:
         target = self.local / folder.name
         with archive_lock(self.local):
             if target.exists() or target.is_symlink():
-                if not same_content(folder, target):
+                if _described(folder) != _described(target):
                     raise RunError(
                         f"{self.address.rstrip('/')}/{folder.name}: is there already with other content; "
                         "compare the two, and rename or delete one"

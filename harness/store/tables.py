@@ -287,15 +287,9 @@ def turn_rows(run: str, rounds: Sequence[Round]) -> list[dict[str, Any]]:
     return [
         {
             "run": run,
-            "case": turn.case,
-            "group": each.group,
-            "generation": each.generation,
-            "round": each.round,
             "place": place,
-            "started_unix_ns": each.started_unix_ns,
-            "calls": turn.calls,
-            "wall_ns": turn.wall_ns,
-            "cpu_ns": turn.cpu_ns,
+            **vars(each),
+            **vars(turn),
             **{name: getattr(turn.account, name, None) for name in _OF_ACCOUNT},
         }
         for each in rounds

@@ -283,16 +283,15 @@ class ComparisonDirectory(SidesDirectory):
 
 def comparison_rows(comparison: Comparison) -> list[dict[str, Any]]:
     """The rows of the table `comparisons`: one for each of the comparison's."""
-    same = ("case", "model", "variant", "device", "metric", "verdict", "ratio", "ci_low", "ci_high", "p", "floor")
     explained = {each.case: adapter(Explained).dump_json(each).decode() for each in comparison.explained}
     return [
         {
+            **vars(row),
             "comparison": comparison.id,
             "created": utc_text(comparison.created),
             "base_run": comparison.base.run,
             "head_run": comparison.head.run,
             "machine": comparison.machine.description,
-            **{name: getattr(row, name) for name in (*same, "base_value", "head_value", "unit", "control", "reason")},
             "gate": row.gate or "",
             "command": shlex.join(comparison.command),
             "within": comparison.within,
