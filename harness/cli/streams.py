@@ -13,7 +13,7 @@ from typing import Any, Literal, TextIO, cast
 
 
 class Stream:
-    """stdout or stderr with all its attributes, but that an error is remembered, and what comes after it goes nowhere."""
+    """stdout or stderr with all its attributes; an error is remembered, and what comes after it goes nowhere."""
 
     def __init__(self, stream: TextIO, *, is_report: bool) -> None:
         """Of a report, a reader that has gone is an error at once."""
