@@ -7,27 +7,19 @@ from typing import Any
 
 import pytest
 
-from harness.cli import compare, inspect, run
-from harness.cli import run as lists
-from harness.cli.output import reporter
+from harness.cli import compare, inspect, run, run_command_line
 from harness.cli.run import run_list
-from harness.compare.options import SelfcheckOptions
-from harness.errors import CaseError, Interrupted, NothingSelected, RunError, SuiteError, UsageError
+from harness.errors import CaseError, Interrupted, NothingSelected, RunError, SuiteError
 from harness.progress import Progress, Silent, Terminal
-from harness.records.run import Build, Failure, Run
-from harness.stages.options import BenchOptions, RunOptions
+from harness.records.run import Failure, Run
+from harness.stages.options import RunOptions
 from harness.suite.load import SuiteList
 from tests.report.builders import make_small_run
 
 OPTIONS = RunOptions(Path("night.toml"), compile_timeout_s=60.0, call_timeout_s=60.0)
 SMALL = make_small_run()
-FAILED = replace(
-    SMALL,
-    builds=(
-        *SMALL.builds[:2],
-        Build(case="mm/inert@local-sync", command=(), cache_key="", failure=Failure(stage="compile", message="no")),
-    ),
-)
+BROKEN = replace(SMALL.builds[0], case="mm/inert@local-sync", failure=Failure(stage="compile", message="no"))
+FAILED = replace(SMALL, builds=(*SMALL.builds[:2], BROKEN))
 
 Ends = Run | Exception
 
@@ -38,13 +30,13 @@ class Scripted:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, **ends: Ends) -> None:
         self.ends = ends
         self.asked: list[RunOptions] = []
-        monkeypatch.setattr(lists, "run_one", self._run)
-        monkeypatch.setattr(lists, "load_run", self._load)
+        monkeypatch.setattr(run, "run_one", self._run)
+        monkeypatch.setattr(run, "load_run", lambda path: ends[path.name])
 
-    def suites(self, **settings: float) -> SuiteList:
+    def suites(self, **settings: Any) -> SuiteList:
         """All of them, as a list."""
         files = tuple(Path(f"{name}.toml") for name in self.ends)
-        return SuiteList(name="night", description="", path=Path("night.toml"), suites=files, **settings)  # type: ignore[arg-type]
+        return SuiteList(name="night", description="", path=Path("night.toml"), suites=files, **settings)
 
     def _run(self, arguments: RunOptions) -> Path:
         assert arguments.suite is not None
@@ -53,11 +45,6 @@ class Scripted:
         if isinstance(end, Exception):
             raise end
         return Path("results") / arguments.suite.stem
-
-    def _load(self, path: Path) -> Run:
-        end = self.ends[path.name]
-        assert isinstance(end, Run)
-        return end
 
 
 @pytest.mark.parametrize(
@@ -110,7 +97,7 @@ def test_who_stops_it_sees_what_there_is_and_how_to_go_on(
 ) -> None:
     stopped = Interrupted("interrupted; go on with `harness run --resume results/two`", run=Path("results/two"))
     scripted = Scripted(monkeypatch, one=SMALL, two=stopped, three=SMALL)
-    monkeypatch.setattr(lists, "load_run", lambda _: SMALL)
+    monkeypatch.setattr(run, "load_run", lambda _: SMALL)
     with pytest.raises(Interrupted) as caught:
         run_list(scripted.suites(), OPTIONS, "terminal")
     assert str(caught.value) == f"{stopped}; not begun were three.toml"
@@ -122,15 +109,9 @@ def test_who_stops_it_sees_what_there_is_and_how_to_go_on(
 # --- --quiet and --verbose: one declaration, the same in every long command ---
 
 
-ONE = Path("a.toml")
-
-
-@pytest.mark.parametrize("quiet", [False, True])
-@pytest.mark.parametrize("command", ["run", "selfcheck", "bench"])
-def test_a_command_hands_on_what_it_is_told(command: str, quiet: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("line", ["run small.toml", "selfcheck small.toml", "bench net.mlir --flags= --flags="])
+def test_a_command_hands_on_what_it_is_told(line: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """To the run that it makes, and by whom it is watched."""
-    with pytest.raises(UsageError, match="--quiet and --verbose contradict each other; leave one of them out"):
-        reporter(quiet=True, verbose=True)
     seen: list[tuple[type[Progress], bool]] = []
 
     def make(options: RunOptions, progress: Progress, *_: object, **__: object) -> Path:
@@ -139,14 +120,7 @@ def test_a_command_hands_on_what_it_is_told(command: str, quiet: bool, monkeypat
 
     for module in (run, compare):
         monkeypatch.setattr(module, "run_suite", make)
-    monkeypatch.setattr(inspect, "write_bench", lambda _: ONE)
-    monkeypatch.setattr(run, "find_list", lambda _: None)
-    loud: dict[str, Any] = {"quiet": quiet, "verbose": not quiet}
-    calls = {
-        "run": lambda: run.run(RunOptions(ONE, **loud)),
-        "selfcheck": lambda: compare.selfcheck(SelfcheckOptions(ONE, **loud)),
-        "bench": lambda: inspect.bench(BenchOptions(Path("a.mlir"), flags=("", ""), **loud)),
-    }
-    with pytest.raises(RunError):
-        calls[command]()
-    assert seen == [(Silent if quiet else Terminal, not quiet)]
+    monkeypatch.setattr(inspect, "write_bench", lambda _: Path("small.toml"))
+    for loud in ("--quiet", "--verbose"):
+        assert run_command_line([*line.split(), loud]) == 2
+    assert seen == [(Silent, False), (Terminal, True)]
