@@ -53,9 +53,6 @@ def test_a_bisect_ends_by_what_it_knows_and_is_printed_again(
     assert run_command_line(["report", str(path), "--format", "json"]) == status
     assert capsys.readouterr().out == printed.out
     assert run_command_line(["plot", str(path), "--out", "x.svg"]) == 2
-    (path / BISECT.file).rename(path / BISECT.begun_file)
-    assert run_command_line(["report", str(path)]) == 2
-    assert "has not come to its end; go on with `harness bisect --resume" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,12 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
+from harness.progress import Silent
 from harness.records.comparison import Verdict
 from harness.report import render
 from harness.report.rows import rows_of
 from harness.store.files import describe_folder, finished_document
-from harness.store.merging import Outcome
+from harness.store.merging import Outcome, merge
 from harness.store.run_directory import RunDirectory
 from harness.store.work_directory import ComparisonDirectory
 from tests.builders import make_header, make_round
@@ -79,6 +80,11 @@ def contents(folder: Path) -> dict[str, bytes]:
         for file in sorted(folder.rglob("*"))
         if file.is_file() and not file.name.endswith("lock")
     }
+
+
+def merged(*sources: Path, into: Path) -> list[Outcome]:
+    """What becomes of the folders of these places where they are merged."""
+    return merge([str(source) for source in sources], str(into), rows_of, str, Silent())
 
 
 def fates(outcomes: list[Outcome]) -> dict[str, str]:

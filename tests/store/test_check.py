@@ -9,11 +9,9 @@ from pathlib import Path
 import pytest
 
 from harness.errors import RunError
-from harness.progress import Silent
-from harness.report.rows import rows_of
 from harness.store.files import log_path, read_document, read_lines, read_manifest
-from harness.store.merging import Finding, check_folder, merge
-from tests.store.made import a_comparison, a_run, finished_as_it_is
+from harness.store.merging import Finding, check_folder
+from tests.store.made import a_comparison, a_run, finished_as_it_is, merged
 
 Spoil = Callable[[Path], object]
 
@@ -86,7 +84,7 @@ def test_what_was_done_to_a_finished_run_is_found_and_never_merged(
     finding = look(folder)
     assert finding.state == state
     assert why in finding.why
-    (outcome,) = merge([str(folder)], str(tmp_path / "into"), rows_of, str, Silent())
+    (outcome,) = merged(folder, into=tmp_path / "into")
     assert outcome.fate == ("copied" if state == "ok" else "refused")
     assert state == "ok" or why in outcome.why
     assert not list((tmp_path / "into").glob(".copying-*"))

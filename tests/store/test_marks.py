@@ -12,11 +12,10 @@ import pytest
 from harness.cli import run_command_line
 from harness.history.series import open_history
 from harness.progress import Silent
-from harness.report.rows import rows_of
 from harness.store.marks import RunChoice, Tagging, choose_runs, read_marks, tags_of, write_marks
-from harness.store.merging import merge, verify
+from harness.store.merging import verify
 from harness.store.place import open_place
-from tests.store.made import contents, runs
+from tests.store.made import contents, merged, runs
 
 ALL = RunChoice(everything=True)
 
@@ -75,12 +74,12 @@ def test_merging_loses_no_tag_in_either_order(tmp_path: Path) -> None:
     both = []
     for order in (["one", "other"], ["other", "one"]):
         into = tmp_path / "-".join(order)
-        outcomes = merge([str(tmp_path / place) for place in order], str(into), rows_of, str, Silent())
+        outcomes = merged(*(tmp_path / place for place in order), into=into)
         assert "2 statements about runs and changes" in {outcome.why for outcome in outcomes}
         both.append(contents(into / "marks"))
         with open_history(str(into), choice=ALL) as tables:
             assert list(tables.query("SELECT tag FROM tags")["tag"]) == ["quiet"]
-        again = merge([str(tmp_path / "one")], str(into), rows_of, str, Silent())
+        again = merged(tmp_path / "one", into=into)
         assert [outcome.fate for outcome in again] == ["already there"]
     assert both[0] == both[1]
 
@@ -118,7 +117,7 @@ def test_a_file_that_is_no_statement_costs_no_other(results: Path, harm: Callabl
     sound, wrong = verify(open_place(str(results)), Silent())
     assert (sound.state, wrong.state) == ("ok", "damaged")
     into = results.parent / "into"
-    refused, copied = merge([str(results)], str(into), rows_of, str, Silent())
+    refused, copied = merged(results, into=into)
     assert (refused.fate, copied.fate) == ("refused", "copied")
     for sentence in (*marks.notes, wrong.why, refused.why):
         assert why in sentence
@@ -132,7 +131,7 @@ def test_a_folder_of_statements_that_is_a_link_is_not_followed(results: Path, tm
     (results / "marks").symlink_to(tmp_path / "elsewhere" / "marks")
     marks = read_marks(results)
     assert (marks.taggings, len(marks.notes)) == ((), 1)
-    (outcome,) = merge([str(results)], str(tmp_path / "into"), rows_of, str, Silent())
+    (outcome,) = merged(results, into=tmp_path / "into")
     (finding,) = verify(open_place(str(results)), Silent())
     assert (outcome.fate, finding.state) == ("refused", "damaged")
     assert "is a symbolic link, which is not followed" in outcome.why

@@ -10,10 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import RunError
-from harness.progress import Silent
-from harness.report.rows import rows_of
 from harness.store import files
-from harness.store.merging import Outcome, merge
 from tests.store.made import (
     a_comparison,
     a_run,
@@ -21,14 +18,11 @@ from tests.store.made import (
     contents,
     fates,
     finished_as_it_is,
+    merged,
     room_for,
     runs,
     why,
 )
-
-
-def merged(*sources: Path, into: Path) -> list[Outcome]:
-    return merge([str(source) for source in sources], str(into), rows_of, str, Silent())
 
 
 def test_folders_of_several_places_are_copied_once_and_get_tables_of_their_own_records(tmp_path: Path) -> None:
@@ -43,16 +37,6 @@ def test_folders_of_several_places_are_copied_once_and_get_tables_of_their_own_r
     before = {file: file.stat().st_mtime_ns for file in into.rglob("*.json*")}
     assert set(fates(merged(one, other, into=into)).values()) == {"already there"}
     assert before == {file: file.stat().st_mtime_ns for file in into.rglob("*.json*")}
-
-
-def test_another_run_of_the_same_name_is_refused_and_the_others_are_merged(tmp_path: Path) -> None:
-    first, second = runs(tmp_path / "from", 2)
-    other = a_run(tmp_path / "into", 0)
-    (other / "report.md").write_text("# Another one\n")
-    outcomes = merged(tmp_path / "from" / first, tmp_path / "from" / second, into=tmp_path / "into")
-    assert fates(outcomes) == {first: "refused", second: "copied"}
-    assert f"{other}: is there already with other content" in outcomes[0].why
-    assert (other / "report.md").read_text() == "# Another one\n"
 
 
 def test_a_run_that_is_unfinished_or_was_renamed_is_left_out_or_refused(tmp_path: Path) -> None:

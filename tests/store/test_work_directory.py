@@ -16,7 +16,6 @@ from harness.report import render
 from harness.report.data import document_of
 from harness.report.rows import rows_of
 from harness.store.folders import BISECT, EXPLANATION, TUNING, find_folder, load_result, tunings_in
-from harness.store.merging import check_folder, merge
 from harness.store.tables import NOTHING_YET, open_tables
 from harness.store.work_directory import (
     RECORD_FILE,
@@ -32,6 +31,7 @@ from harness.store.work_directory import (
 from tests.builders import make_bisection, make_round
 from tests.report.explanations import make_explanation
 from tests.report.tunings import make_tuning
+from tests.store.made import fates, merged
 
 NOW = datetime(2026, 11, 22, 14, 0, 0, tzinfo=timezone.utc)
 BEGUN = Begun(
@@ -106,7 +106,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Mon
     assert not list(tmp_path.iterdir())
 
 
-def test_an_explanation_is_found_verified_merged_and_listed_and_has_no_rows(
+def test_an_explanation_is_found_merged_and_listed_and_has_no_rows(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
@@ -114,8 +114,7 @@ def test_an_explanation_is_found_verified_merged_and_listed_and_has_no_rows(
     assert folder.name == "20261122-140000-esrgan-explain"
     assert find_folder(tmp_path / "there" / "latest", kind="explanation") == folder
     here = tmp_path / "here"
-    (outcome,) = merge([str(tmp_path / "there")], str(here), rows_of, str, Silent())
-    assert (outcome.name, outcome.fate) == (folder.name, "copied")
+    assert fates(merged(tmp_path / "there", into=here)) == {folder.name: "copied"}
     copy = here / folder.name
     assert EXPLANATION.load(copy) == explanation
     with open_tables(str(here), rows_of, Silent()) as tables:
@@ -124,8 +123,6 @@ def test_an_explanation_is_found_verified_merged_and_listed_and_has_no_rows(
     listed = capsys.readouterr().out
     assert folder.name in listed and explanation.case in listed
     assert listed.endswith("\n1 explanation.\n")
-    (copy / "report.md").write_text("another\n")
-    assert check_folder(copy, name=folder.name).state == "changed"
     (copy / EXPLANATION.file).write_text("{}")
     assert run_command_line(["results", "list", str(here), "--format", "json"]) == 0
     printed = capsys.readouterr()
