@@ -45,9 +45,9 @@ class Machine:
 
         return Task(name=name, sample=sample, rule=policy.rule, budget_s=policy.budget_s)
 
-    def check(self, side: Side, *, rows: int = 2, floor: float | None = None) -> Selfcheck:
+    def check(self, side: Side, *, rows: int = 2) -> Selfcheck:
         """Rows of ten seconds, which have room for ten generations."""
-        options = SelfcheckOptions(Path("net.toml"), rows=rows, row_budget=10, floor=floor)
+        options = SelfcheckOptions(Path("net.toml"), rows=rows, row_budget=10)
         toolchains: Any = {"0.0.0": None}
         return check_machine(side, toolchains, {"machine": {"id": MACHINE}}, options, Silent())
 
@@ -78,8 +78,12 @@ def test_each_module_is_checked_once_for_its_flags_in_turns_and_as_often_as_the_
         machine.check(a_side(skipped))
 
 
-def test_a_quiet_machine_has_no_alarms(machine: Machine) -> None:
+def test_a_quiet_machine_has_no_alarms_which_is_kept_for_this_machine_alone(machine: Machine) -> None:
+    assert not selfcheck_file().exists()
     check = machine.check(a_side(STOCK), rows=20)
+    kept = last_selfcheck(MACHINE) or {}
+    assert (kept["rows"], kept["flagged"], kept["when"]) == (20, 0, check.facts.when)
+    assert last_selfcheck("0123456789ab") is None  # a cache may be shared, and a machine's noise is not
     (case,) = check.cases
     assert (case.rows, case.flagged, case.inconclusive, case.failed) == (20, 0, 0, 0)
     assert (case.latency_ns, check.budget_s, check.floor) == (1000.0, 10, 0.01)
@@ -95,14 +99,3 @@ def test_rows_that_are_called_changed_are_false_alarms_and_those_that_failed_say
     check = machine.check(a_side(STOCK, FAST, LOST), rows=6)
     assert [(case.flagged, case.failed) for case in check.cases] == [(0, 0), (2, 0), (0, 2)]
     assert (check.facts.flagged, check.facts.rows) == (2, 4)
-
-
-def test_a_check_is_kept_for_the_machine_that_it_was_made_on(machine: Machine) -> None:
-    assert not selfcheck_file().exists()
-    check = machine.check(a_side(STOCK), floor=0.02)
-    kept = last_selfcheck(MACHINE)
-    assert kept is not None
-    assert (check.floor, kept["rows"], kept["flagged"], kept["when"]) == (0.02, 2, 0, check.facts.when)
-    assert last_selfcheck("0123456789ab") is None  # a cache may be shared, and a machine's noise is not
-    machine.check(a_side(STOCK), rows=3)
-    assert (last_selfcheck(MACHINE) or {})["rows"] == 3

@@ -68,18 +68,6 @@ def test_two_harnesses_that_want_the_same_build_run_the_compiler_once(fake: Fake
     assert first.module_sha256 == second.module_sha256
 
 
-def test_sweeping_takes_what_a_killed_harness_left(fake: FakeCompiler) -> None:
-    fake.cache.sweep()  # there is no cache yet
-    build, _ = fake.compile()
-    old, new = fake.folder / "cache/scratch/old", fake.folder / "cache/scratch/new"
-    for folder in (old, new):
-        folder.mkdir()
-    os.utime(old, (0, 0))
-    fake.cache.sweep()
-    assert list(old.parent.iterdir()) == [new]
-    assert fake.cache.find(build.cache_key, build.case)
-
-
 COMPILE_PICKLED = """
 import pickle, sys
 from pathlib import Path

@@ -12,17 +12,12 @@ from harness.errors import CaseError
 from harness.plugins import (
     Applied,
     PassPipeline,
-    PdlSpec,
     Rewrite,
     Step,
-    TransformLibrary,
-    TransformSpec,
-    TuningSpec,
-    written_file,
 )
 from harness.process import Limits, run
 from harness.records.run import Build, PluginEffect
-from tests.builders import CPU_FLAGS, a_plugin, applied, example_file
+from tests.builders import CPU_FLAGS, a_plugin, applied
 from tests.compile.conftest import RealCompiler
 from tests.fakes import fake_rewrites
 from tests.programs import program
@@ -181,29 +176,6 @@ def test_what_else_can_go_wrong_on_the_way_to_a_rewrite(real: RealCompiler, tmp_
         with pytest.raises(CaseError) as caught:
             rewritten(request, tmp_path / f"work-{number}")
         assert (caught.value.stage, str(caught.value)) == ("compile", message)
-
-
-PAD = "builtin.module(util.func(iree-preprocessing-pad-linalg-ops{pad-size=16}))"
-TILES = (
-    example_file("product_tiles.mlir").data.decode().replace("ROWS", "4").replace("COLUMNS", "16").replace("TERMS", "8")
-)
-
-
-@pytest.mark.parametrize(
-    "step",
-    [
-        PassPipeline(text=PAD),
-        TransformSpec(file=example_file("generic_product.mlir")),
-        PdlSpec(file=example_file("one_exp.pdl.mlir")),
-        TuningSpec(file=written_file("tiles.mlir", TILES)),
-        TransformLibrary(file=example_file("small_tiles.mlir"), entry="small_tiles"),
-    ],
-)
-def test_each_kind_of_step_makes_another_module_also_beside_a_rewrite(real: RealCompiler, step: Step) -> None:
-    plain, beside = real.build(by("p", step)), real.build(rewrite("plus"), by("p", step))
-    assert plain.failure is beside.failure is None
-    modules = {build.module_sha256 for build in (real.build(), real.build(rewrite("plus")), plain, beside)}
-    assert len(modules) == 4
 
 
 def test_a_rewrite_learns_the_processor_that_is_compiled_for_and_not_the_one_that_compiles(

@@ -3,6 +3,7 @@
 All seeds are fixed; the bounds leave room for another numpy, not for another rule.
 """
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -55,27 +56,29 @@ def test_slow_noise_makes_a_change_dearer() -> None:
     assert sum(bool(found) for found in play(lambda random: slow(random, 0.9), 200)) <= 6
 
 
-def test_a_step_of_5_percent_is_found_after_three_points() -> None:
-    found = play(lambda random: white(random) + np.log(1.05) * (np.arange(100) >= 97))
-    right = [change for changes in found for change in changes if change.index == 97]
-    assert len(right) >= 93
-    assert sum(changes[0].low <= 97 <= changes[0].high for changes in found if changes) >= 93
+STEP = math.log(1.05)
 
 
-@pytest.mark.parametrize("share", [0.04, 0.1])
-def test_a_step_of_5_percent_is_found_among_spikes(share: float) -> None:
-    found = play(lambda random: often_spiked(random, share) + np.log(1.05) * (np.arange(100) >= 50))
-    right = [change for changes in found for change in changes if change.ratio > 1 and abs(change.index - 50) <= 5]
-    assert len(right) >= 95
-    assert float(np.median([change.ratio for change in right])) == pytest.approx(1.05, abs=0.002)
-
-
-def test_small_steps_have_an_honest_range() -> None:
-    found = play(lambda random: white(random) + 0.015 * (np.arange(100) >= 60))
-    ranges = [change for changes in found for change in changes if change.ratio > 1]
-    assert len(ranges) >= 75
-    assert sum(change.low <= 60 <= change.high for change in ranges) >= 0.9 * len(ranges)
-    assert float(np.mean([change.high - change.low for change in ranges])) < 25
+@pytest.mark.parametrize(
+    ("make", "height", "index", "off", "found"),
+    [
+        pytest.param(white, STEP, 97, 0, 93, id="after three points"),
+        pytest.param(lambda random: often_spiked(random, 0.04), STEP, 50, 5, 95, id="among spikes"),
+        pytest.param(lambda random: often_spiked(random, 0.1), STEP, 50, 5, 95, id="among many spikes"),
+        pytest.param(white, 0.015, 60, 25, 75, id="of one and a half widths of the noise"),
+    ],
+)
+def test_a_step_is_found_where_it_is_and_within_its_range(
+    make: Callable[[Random], FloatArray], height: float, index: int, off: int, found: int
+) -> None:
+    played = play(lambda random: make(random) + height * (np.arange(100) >= index))
+    right = [
+        change for changes in played for change in changes if change.ratio > 1 and abs(change.index - index) <= off
+    ]
+    assert len(right) >= found
+    assert sum(change.low <= index <= change.high for change in right) >= 0.9 * len(right)
+    assert float(np.median([change.ratio for change in right])) == pytest.approx(math.exp(height), abs=0.004)
+    assert float(np.mean([change.high - change.low for change in right])) < 25
 
 
 def test_the_table_of_prices_holds_for_noise_that_was_not_in_it() -> None:
