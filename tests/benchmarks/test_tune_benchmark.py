@@ -11,7 +11,7 @@ from benchmarks.tune.outcomes import Outcome, measured
 from benchmarks.tune.searches import SEARCHES, Search
 from benchmarks.tune.tables import render
 from harness.records.run import Run
-from harness.records.tuning import Tuning, same_bytes
+from harness.records.tuning import same_bytes
 from harness.suite.load import load_suite
 from tests.report.builders import make_build, make_case, make_header, make_rounds
 from tests.report.tunings import make_tuning, single
@@ -21,34 +21,25 @@ NETWORK = SEARCHES["networks"][0]
 TUNED = "tuned-rdb"
 
 
-def run_beside(ms: dict[str, float], **facts: str) -> Run:
-    """A run of variants of one model; `onnxruntime` is another engine, and equal codes are equal modules."""
-    cases = tuple(
-        make_case("rdb", name, peer="onnxruntime" if name == "onnxruntime" else None) for name in (*ms, *facts)
-    )
-    times = {case.name: ms[case.variant] * 1e6 for case in cases if case.variant in ms}
-    codes = {variant: f"{number:02x}" for number, variant in enumerate(ms)}
-    codes |= {variant: codes[twin] for variant, twin in facts.items()}
-    return Run(
-        header=make_header(cases),
-        builds=tuple(make_build(case, code=codes[case.variant]) for case in cases if case.peer is None),
+def outcome(search: Search, ms: dict[str, float]) -> Outcome:
+    """What the tables get of a search and of a run of variants of one model; `onnxruntime` is another engine."""
+    cases = [make_case("rdb", name, peer=name if name == "onnxruntime" else None) for name in ms]
+    times = {case.name: ms[case.variant] * 1e6 for case in cases}
+    run = Run(
+        header=make_header(tuple(cases)),
+        builds=tuple(make_build(case, code=case.variant) for case in cases if case.peer is None),
         rounds=tuple(make_rounds(cases[0].group, times, instructions=False)),
         finished=True,
     )
-
-
-def outcome(search: Search, tuning: Tuning | None, ms: dict[str, float], **facts: str) -> Outcome:
-    """What the tables get of a search and of such a run."""
-    head = tuning.variant or tuning.start if tuning else ""
-    contenders, failure = measured(run_beside(ms, **facts), head)
-    return Outcome(search=search, tuning=tuning, head=head, baseline="stock", contenders=contenders, failure=failure)
+    contenders, _ = measured(run, TUNED)
+    return Outcome(search=search, tuning=make_tuning(), head=TUNED, baseline="stock", contenders=contenders)
 
 
 def test_the_tables_have_the_goals_and_a_line_for_each_model() -> None:
     one, other = (replace(search, model=name) for search, name in zip(SEARCHES["networks"], "ab", strict=False))
     failed = Outcome(search=replace(NETWORK, model="c"), tuning=None, why="c/stock@cpu cannot be measured")
     times = {"stock": 8.0, "by-hand": 3.0, TUNED: 2.0, "onnxruntime": 1.5}
-    text = render([outcome(one, make_tuning(), times), outcome(other, make_tuning(), times | {TUNED: 0.5}), failed], [])
+    text = render([outcome(one, times), outcome(other, times | {TUNED: 0.5}), failed], [])
     assert "| networks: geometric mean of their ratios to stock | at most 0.36 | 0.125 (2) |" in text
     assert "| networks within 1.1 of the best other engine's time | 9 of 10 | 1 of 2 |" in text
     assert "| `a` |" in text and "not measured: c/stock@cpu cannot be measured" in text.replace("&#8203;", "")
