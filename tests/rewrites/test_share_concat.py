@@ -61,29 +61,24 @@ NESTED = FLAT.replace("%p, %q, %r : (tensor<2x3xf32>, tensor<1x3xf32>,", "%a, %r
 
 @pytest.mark.parametrize(
     ("before", "after"),
-    [
-        pytest.param(CHAINS, SHARED, id="chains of insertions"),
-        pytest.param(FLAT, SHARED, id="tensor.concat"),
-        pytest.param(NESTED, SHARED, id="one inside another"),
-        pytest.param(in_util(CHAINS), in_util(SHARED), id="in util.func"),
-    ],
+    [(CHAINS, SHARED), (FLAT, SHARED), (NESTED, SHARED), (in_util(CHAINS), in_util(SHARED))],
+    ids=["chains of insertions", "tensor.concat", "one inside another", "in util.func"],
 )
 def test_every_part_is_inserted_once_and_the_smaller_is_a_slice(before: str, after: str) -> None:
     assert_rewritten(before, after, share_concat)
     assert_left_alone(after, share_concat)
 
 
+def shared(lines: str, concatenations: int = 1) -> str:
+    """A program after the rewrite, in which so many concatenations share a larger one's buffer."""
+    after, matched = rewritten(program(lines), share_concat)
+    assert matched == [concatenations]
+    return after
+
+
 def test_the_one_of_most_parts_takes_all_that_it_can() -> None:
     """Value a is a run of both of the larger ones, and goes to the larger; c has nothing left to share with."""
-    overlapping = """
-      main p:1 q:1 r:1
-      a = concat 0 q r
-      b = concat 0 p q r p
-      c = concat 0 q r q
-      return a b c
-    """
-    text, matched = rewritten(program(overlapping), share_concat)
-    assert matched == [1]
+    text = shared("main p:1 q:1 r:1\na = concat 0 q r\nb = concat 0 p q r p\nc = concat 0 q r q\nreturn a b c")
     assert "tensor.extract_slice %inserted_slice_2[1] [2] [1] : tensor<4xf32> to tensor<2xf32>" in text
     assert "tensor.concat dim(0) %arg1, %arg2, %arg1" in text
 
@@ -91,9 +86,7 @@ def test_the_one_of_most_parts_takes_all_that_it_can() -> None:
 def test_a_buffer_does_not_open_long_before_it_is_read() -> None:
     """P is there from the beginning; inserted then, it would keep the buffer alive for all of the time."""
     steps = "\n".join(f"v{n} = mulf v{n - 1} v{n - 1}" for n in range(1, 100))
-    text = program(f"main p:1 v0:1\n{steps}\na = concat 0 p v99\nb = concat 0 p v99 p\nreturn a b")
-    text, matched = rewritten(text, share_concat)
-    assert matched == [1]
+    text = shared(f"main p:1 v0:1\n{steps}\na = concat 0 p v99\nb = concat 0 p v99 p\nreturn a b")
     assert 50 < text[: text.index("tensor.empty")].count("arith.mulf") < 99
 
 
@@ -106,9 +99,7 @@ def test_a_buffer_does_not_open_long_before_it_is_read() -> None:
     ids=["inside a region", "in a later block"],
 )
 def test_a_reader_elsewhere_gets_its_slice_before_that(reader: str, holder: str) -> None:
-    text = program(f"main p:1 q:1 k:i1\na = concat 0 p q\nb = concat 0 p q p\n{reader}")
-    text, matched = rewritten(text, share_concat)
-    assert matched == [1]
+    text = shared(f"main p:1 q:1 k:i1\na = concat 0 p q\nb = concat 0 p q p\n{reader}")
     assert text.index("tensor.extract_slice") < text.index(holder)
 
 
@@ -123,37 +114,26 @@ def test_repeated_doubling_is_not_taken_apart_without_end() -> None:
 INSIDE = "| scf.if %k {\na = concat 0 p q\n| util.optimization_barrier %a : tensor<4x2xf32>\n| }"
 TAIL = ": tensor<2x2xf32> into tensor<4x2xf32>"
 OTHER = "b = concat 0 p q p\n"
+ALONE = {
+    "alone": "a = concat 0 p q",
+    "not along the same dimension": "a = concat 0 p q\nb = concat 1 p q p",
+    "in a branch": f"{OTHER}{INSIDE}",
+    "not all of it is overwritten": f"{OTHER}a = insert p w 0,0\nc = insert q a 2,0",
+    "parts that overlap": f"{OTHER}e = empty 4x2\nx = insert q e 2,0\ny = insert t x 0,0\nz = insert p y 0,0",
+    "parts that overlap and leave as much out": (
+        f"{OTHER}e = empty 6x2\nx = insert p e 0,0\ny = insert q x 1,0\nz = insert p y 4,0"
+    ),
+    **{
+        what: f"{OTHER}e = empty 4x2\n| %a = tensor.insert_slice %p into %e[0, 0] [2, 2] {strides} {TAIL}\n"
+        f"| %b2 = tensor.insert_slice %q into %a[{offset}, 0] [2, 2] {strides} {TAIL}"
+        for what, offset, strides in (("an offset that is not known", "%i", "[1, 1]"), ("gaps", "1", "[2, 1]"))
+    },
+}
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        pytest.param("a = concat 0 p q", id="alone"),
-        pytest.param("a = concat 0 p q\nb = concat 1 p q p", id="not along the same dimension"),
-        pytest.param(f"{OTHER}{INSIDE}", id="in a branch"),
-        pytest.param(f"{OTHER}a = insert p w 0,0\nc = insert q a 2,0", id="not all of it is overwritten"),
-        pytest.param(
-            f"{OTHER}e = empty 4x2\nx = insert q e 2,0\ny = insert t x 0,0\nz = insert p y 0,0", id="parts that overlap"
-        ),
-        pytest.param(
-            f"{OTHER}e = empty 6x2\nx = insert p e 0,0\ny = insert q x 1,0\nz = insert p y 4,0",
-            id="parts that overlap and leave as much out",
-        ),
-        pytest.param(
-            f"{OTHER}e = empty 4x2\n| %a = tensor.insert_slice %p into %e[0, 0] [2, 2] [1, 1] {TAIL}\n"
-            f"| %b2 = tensor.insert_slice %q into %a[%i, 0] [2, 2] [1, 1] {TAIL}",
-            id="an offset that is not known",
-        ),
-        pytest.param(
-            f"{OTHER}e = empty 4x2\n| %a = tensor.insert_slice %p into %e[0, 0] [2, 2] [2, 1] {TAIL}\n"
-            f"| %b2 = tensor.insert_slice %q into %a[1, 0] [2, 2] [2, 1] {TAIL}",
-            id="gaps",
-        ),
-    ],
-)
-def test_what_cannot_share_is_left_alone(body: str) -> None:
-    text = program(f"main p:2x2 q:2x2 t:3x2 w:5x2 i:index k:i1\n{body}\nreturn")
-    assert_left_alone(text, share_concat)
+@pytest.mark.parametrize("what", ALONE)
+def test_what_cannot_share_is_left_alone(what: str) -> None:
+    assert_left_alone(program(f"main p:2x2 q:2x2 t:3x2 w:5x2 i:index k:i1\n{ALONE[what]}\nreturn"), share_concat)
 
 
 JOINS = "main p:2x1 q:2x1 x:f32\ntwo = concat 1 p q\nthree = concat 1 p q p\n"
@@ -168,30 +148,24 @@ def padding(value: str = "zero", sizes: str = BY_ROWS, value_of_three: str = "")
 def test_padding_in_a_block_before_the_buffer_stays() -> None:
     """The part p is padded where there is no buffer yet."""
     head, joins = JOINS.split("\n", 1)
-    text = program(
-        f"{head}\nearly = pad p zero {BY_ROWS}\n| cf.br ^later\n| ^later:\n{joins}{padding()}return early a b"
-    )
-    text, matched = rewritten(text, share_concat)
-    assert matched == [1]
-    assert text.count("tensor.pad") == 1
-    assert text.count("linalg.fill") == 1
+    early = f"early = pad p zero {BY_ROWS}\n| cf.br ^later\n| ^later:"
+    text = shared(f"{head}\n{early}\n{joins}{padding()}return early a b")
+    assert (text.count("tensor.pad"), text.count("linalg.fill")) == (1, 1)
 
 
-@pytest.mark.parametrize(
-    "readers",
-    [
-        pytest.param(f"a = pad two zero {BY_ROWS}\nreturn a three", id="only half of the readers add it"),
-        pytest.param(padding(value_of_three="one") + "return a b", id="half of them add another value"),
-        pytest.param(padding("x") + "return a b", id="it is no constant"),
-        pytest.param(padding(sizes=f"{BY_ROWS} nofold") + "return a b", id="a padded tensor of its own is wanted"),
-        pytest.param(padding(sizes="0,1 0,1") + "return a b", id="it is along the axis"),
-    ],
-)
-def test_without_a_majority_for_one_constant_padding_the_buffer_has_none(readers: str) -> None:
-    text, matched = rewritten(program(JOINS + readers), share_concat)
-    assert matched == [1]
-    assert text.count("tensor.pad") == readers.count("= pad")
-    assert "linalg.fill" not in text
+READERS = {
+    "only half of the readers add it": f"a = pad two zero {BY_ROWS}\nreturn a three",
+    "half of them add another value": padding(value_of_three="one") + "return a b",
+    "it is no constant": padding("x") + "return a b",
+    "a padded tensor of its own is wanted": padding(sizes=f"{BY_ROWS} nofold") + "return a b",
+    "it is along the axis": padding(sizes="0,1 0,1") + "return a b",
+}
+
+
+@pytest.mark.parametrize("why", READERS)
+def test_without_a_majority_for_one_constant_padding_the_buffer_has_none(why: str) -> None:
+    text = shared(JOINS + READERS[why])
+    assert (text.count("tensor.pad"), text.count("linalg.fill")) == (READERS[why].count("= pad"), 0)
 
 
 def block(n: int, column: str, value: str = "zero") -> str:
@@ -209,16 +183,15 @@ def block(n: int, column: str, value: str = "zero") -> str:
 @pytest.mark.parametrize(
     ("second", "results", "buffers"),
     [
-        pytest.param(block(2, "next1"), "", 1, id="the next block overwrites it before it reads"),
-        pytest.param(block(2, "q"), "", 2, id="blocks side by side"),
-        pytest.param(block(2, "next1", "one"), "", 2, id="another padding"),
-        pytest.param(block(2, "next1"), "b1 three1", 2, id="the buffer is still read"),
+        (block(2, "next1"), "", 1),
+        (block(2, "q"), "", 2),
+        (block(2, "next1", "one"), "", 2),
+        (block(2, "next1"), "b1 three1", 2),
     ],
+    ids=["overwrites it before it reads", "blocks side by side", "another padding", "the buffer is still read"],
 )
 def test_a_block_that_follows_goes_on_with_the_buffer_if_it_can(second: str, results: str, buffers: int) -> None:
-    text = program(f"main p:2x1 q:2x1\n{block(1, 'p')}\n{second}\nreturn next1 next2 {results}")
-    text, matched = rewritten(text, share_concat)
-    assert matched == [2]
+    text = shared(f"main p:2x1 q:2x1\n{block(1, 'p')}\n{second}\nreturn next1 next2 {results}", 2)
     assert text.count("linalg.fill") == buffers
     insertions = re.findall(r"(%\w+) = tensor\.insert_slice %\w+ into (%\w+)", text)
     # The second block's first insertion goes into the state after the first block's three, or into a new buffer.
@@ -336,15 +309,12 @@ def flow_of(lines: str) -> str:
 @pytest.mark.parametrize(
     ("lines", "results", "copies"),
     [
-        pytest.param(f"{TWO}return c d", 2, (4, 2), id="each update has its own"),
-        pytest.param(f"{HEAD}c = concat 0 u x\nreturn c u", 2, (2, 1), id="all else shares the last"),
+        (f"{TWO}return c d", 2, (4, 2)),
+        (f"{HEAD}c = concat 0 u x\nreturn c u", 2, (2, 1)),
         # That tensor does not exist yet when the dispatch runs, so another result would only be another copy.
-        pytest.param(
-            f"{HEAD}c = concat 0 u x\nd = insert u c 2,0\ne = concat 0 y u\nreturn c d e u",
-            *(3, (6, 4)),
-            id="a tensor made of the result keeps its copy",
-        ),
+        (f"{HEAD}c = concat 0 u x\nd = insert u c 2,0\ne = concat 0 y u\nreturn c d e u", 3, (6, 4)),
     ],
+    ids=["each update has its own", "all else shares the last", "a tensor made of the result keeps its copy"],
 )
 def test_a_dispatch_has_as_many_results_as_are_needed(lines: str, results: int, copies: tuple[int, int]) -> None:
     assert f":{results} = flow.dispatch" in rewritten(flow_of(lines), replicate_stores)[0]
@@ -364,33 +334,31 @@ def test_code_that_others_dispatch_too_is_copied() -> None:
     assert re.search(r"func\.func @\w+_stores_0\(", text)
 
 
+SUM = "e = empty {0}\nz = fill zero e\nm = matmul {1} z\n"
+OTHERS = {
+    "one destination, which IREE places by itself": f"{HEAD}c = concat 0 u x\nreturn c",
+    # Equal results of a sum become one, which cannot be stored twice.
+    "a sum": f"main x:4x6 y:6x6\n{SUM.format('4x6', 'x y')}c = concat 0 m x\nd = concat 0 x m\nreturn c d",
+    "two results": f"{HEAD}v = each addf u x\nw = concat 0 v y\nz = insert u w 0,0\nreturn z v",
+    "a reader between": (
+        f"{HEAD.replace('y:4x6', 'y:4x6 k:8x4')}{SUM.format('8x6', 'k u')}d = insert u m 0,0\nreturn d"
+    ),
+}
+
+
+@pytest.mark.parametrize("what", OTHERS)
+def test_other_code_is_left_alone(what: str) -> None:
+    assert_left_alone(flow_of(OTHERS[what]), replicate_stores)
+
+
 @pytest.mark.parametrize(
-    ("lines", "old", "new"),
-    [
-        # One destination: IREE places it by itself.
-        (f"{HEAD}c = concat 0 u x\nreturn c", "", ""),
-        # Equal results of a sum, or of a mere copy of it, become one, which cannot be stored twice.
-        (
-            "main x:4x6 y:6x6\ne = empty 4x6\nz = fill zero e\nu = matmul x y z\nc = concat 0 u x\n"
-            "d = concat 0 x u\nreturn c d",
-            *("", ""),
-        ),
-        (f"{TWO}return c d", r"linalg\.yield %\d+", "linalg.yield %in"),
-        (f"{TWO}return c d", r"mulf %in, %in_0", "mulf %in, %out"),
-        (
-            "main x:4x6 y:4x6\nu = each mulf x y\nv = each addf u x\nw = concat 0 v y\nz = insert u w 0,0\nreturn z v",
-            *("", ""),
-        ),
-        (
-            "main x:4x6 y:4x6 k:8x4\nu = each mulf x y\ne = empty 8x6\nz = fill zero e\nm = matmul k u z\n"
-            "d = insert u m 0,0\nreturn d",
-            *("", ""),
-        ),
-    ],
+    ("old", "new"),
+    [(r"linalg\.yield %\d+", "linalg.yield %in"), (r"mulf %in, %in_0", "mulf %in, %out")],
+    ids=["a mere copy", "reads its init"],
 )
-def test_other_code_is_left_alone(lines: str, old: str, new: str) -> None:
-    text = re.sub(old, new, flow_of(lines)) if old else flow_of(lines)
-    assert (text != flow_of(lines)) == bool(old)
+def test_code_that_cannot_be_repeated_is_left_alone(old: str, new: str) -> None:
+    text, changes = re.subn(old, new, flow_of(f"{TWO}return c d"))
+    assert changes
     assert_left_alone(text, replicate_stores)
 
 
