@@ -339,8 +339,8 @@ OTHERS = {
     "one destination, which IREE places by itself": f"{HEAD}c = concat 0 u x\nreturn c",
     # Equal results of a sum become one, which cannot be stored twice.
     "a sum": f"main x:4x6 y:6x6\n{SUM.format('4x6', 'x y')}c = concat 0 m x\nd = concat 0 x m\nreturn c d",
-    "two results": f"{HEAD}v = each addf u x\nw = concat 0 v y\nz = insert u w 0,0\nreturn z v",
-    "a reader between": (
+    "a dispatch of two results": f"{HEAD}v = each addf u x\nw = concat 0 v y\nz = insert u w 0,0\nreturn z v",
+    "a target that another dispatch makes of the result": (
         f"{HEAD.replace('y:4x6', 'y:4x6 k:8x4')}{SUM.format('8x6', 'k u')}d = insert u m 0,0\nreturn d"
     ),
 }
