@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 typedef struct {
   uint32_t version;
@@ -32,34 +33,25 @@ typedef struct {
 
 enum { VERSION = 1, OK = 0, NOT_FOUND = 5, MISSING_OPTIONAL = 1 };
 
-// The operands of the call in own_product.mlir, one after the other.
+// The operands of the call in own_product.mlir, one after the other, each as MLIR hands a matrix on.
 typedef struct {
-  const float* a;
-  size_t a_offset;
-  const float* b;
-  size_t b_offset;
-  float* c;
-  size_t c_offset;
-  size_t m, n, k;
-} Operands;
+  float* allocated;
+  float* aligned;
+  size_t offset, sizes[2], strides[2];
+} Matrix;
 
 static int product(void* operands, void* context, void* reserved) {
   (void)context, (void)reserved;
-  const Operands* of = operands;
-  const float* a = of->a + of->a_offset;
-  const float* b = of->b + of->b_offset;
-  float* c = of->c + of->c_offset;
-  for (size_t i = 0; i < of->m; ++i) {
-    for (size_t p = 0; p < of->k; ++p) {
-      for (size_t j = 0; j < of->n; ++j) c[i * of->n + j] += a[i * of->k + p] * b[p * of->n + j];
+  const Matrix *a = operands, *b = a + 1, *c = a + 2;
+  for (size_t i = 0; i < c->sizes[0]; ++i) {
+    for (size_t p = 0; p < a->sizes[1]; ++p) {
+      float factor = a->aligned[a->offset + i * a->strides[0] + p];
+      const float* from = b->aligned + b->offset + p * b->strides[0];
+      float* to = c->aligned + c->offset + i * c->strides[0];
+      for (size_t j = 0; j < c->sizes[1]; ++j) to[j] += factor * from[j];
     }
   }
   return 0;
-}
-
-static int equal(const char* one, const char* other) {
-  while (*one && *one == *other) ++one, ++other;
-  return *one == *other;
 }
 
 static uintptr_t load(const void* environment, size_t count, const void* parameters, void** state) {
@@ -78,7 +70,7 @@ static uintptr_t resolve(void* state, const Imports* imports, uint32_t* resoluti
     const char* name = imports->names[i];
     int optional = *name == '?';
     if (imports->functions[i] != NULL) continue;  // another plugin has it
-    if (equal(name + optional, "example_product_f32")) {
+    if (strcmp(name + optional, "example_product_f32") == 0) {
       imports->functions[i] = (void*)product;
     } else if (optional) {
       *resolution |= MISSING_OPTIONAL;

@@ -1,4 +1,7 @@
 // linalg.matmul -> a call of example_product_f32, which a plugin of the runtime brings.
+// A matrix arrives in C with its offset, which is not zero where IREE packs several tensors into one buffer.
+!matrix = memref<?x?xf32, strided<[?, 1], offset: ?>>
+
 module attributes { transform.with_named_sequence } {
   // The dispatch: one workgroup, which hands the memory of its operands to the C function.
   stream.executable private @own_product_executable {
@@ -7,28 +10,14 @@ module attributes { transform.with_named_sequence } {
       stream.return %one, %one, %one : index, index, index
     }
     builtin.module {
-      func.func private @example_product_f32(
-          memref<f32>, index, memref<f32>, index, memref<f32>, index, index, index, index)
-          attributes { llvm.bareptr = true }
+      func.func private @example_product_f32(!matrix, !matrix, !matrix)
       func.func @own_product(%a: !stream.binding, %b: !stream.binding, %c: !stream.binding,
                              %m: index, %n: index, %k: index) {
         %zero = arith.constant 0 : index
-        // The offset is not zero where IREE packs several tensors into one buffer.
-        %a_part = stream.binding.subspan %a[%zero]
-          : !stream.binding -> memref<?x?xf32, strided<[?, 1], offset: ?>>{%m, %k}
-        %b_part = stream.binding.subspan %b[%zero]
-          : !stream.binding -> memref<?x?xf32, strided<[?, 1], offset: ?>>{%k, %n}
-        %c_part = stream.binding.subspan %c[%zero]
-          : !stream.binding -> memref<?x?xf32, strided<[?, 1], offset: ?>>{%m, %n}
-        %a_base, %a_offset, %a_sizes:2, %a_strides:2 = memref.extract_strided_metadata %a_part
-          : memref<?x?xf32, strided<[?, 1], offset: ?>> -> memref<f32>, index, index, index, index, index
-        %b_base, %b_offset, %b_sizes:2, %b_strides:2 = memref.extract_strided_metadata %b_part
-          : memref<?x?xf32, strided<[?, 1], offset: ?>> -> memref<f32>, index, index, index, index, index
-        %c_base, %c_offset, %c_sizes:2, %c_strides:2 = memref.extract_strided_metadata %c_part
-          : memref<?x?xf32, strided<[?, 1], offset: ?>> -> memref<f32>, index, index, index, index, index
-        func.call @example_product_f32(
-            %a_base, %a_offset, %b_base, %b_offset, %c_base, %c_offset, %m, %n, %k)
-          : (memref<f32>, index, memref<f32>, index, memref<f32>, index, index, index, index) -> ()
+        %left = stream.binding.subspan %a[%zero] : !stream.binding -> !matrix{%m, %k}
+        %right = stream.binding.subspan %b[%zero] : !stream.binding -> !matrix{%k, %n}
+        %result = stream.binding.subspan %c[%zero] : !stream.binding -> !matrix{%m, %n}
+        func.call @example_product_f32(%left, %right, %result) : (!matrix, !matrix, !matrix) -> ()
         return
       }
     }
