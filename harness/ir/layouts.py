@@ -29,33 +29,31 @@ _OPERANDS, _OPERAND_DIMS, _RESULT_DIMS = 1, 3, 5  # among the operands of a stre
 def encoded_tensors(modules: Iterable[Any], _: str, *, inputs: Sequence[Sequence[int]]) -> list[dict[str, Any]]:
     """All encoded tensors of a program, as JSON."""
     (module,) = modules
-    return Program(module, inputs).tensors()
+    return _Program(module, inputs).tensors()
 
 
-class Alike:
+class _Alike:
     """Dimensions that have to be of one size, put into classes."""
 
     def __init__(self) -> None:
-        self.above: dict[Any, Any] = {}
+        self._above: dict[Any, Any] = {}
 
     def of(self, dim: Any) -> Any:
-        """The dimension that stands for a dimension's class."""
-        while dim in self.above:
-            dim = self.above[dim]
+        while dim in self._above:
+            dim = self._above[dim]
         return dim
 
     def join(self, left: Any, right: Any) -> None:
-        """Two dimensions are of one size."""
         left, right = self.of(left), self.of(right)
         if left != right:
-            self.above[right] = left
+            self._above[right] = left
 
 
-class Program:
+class _Program:
     """A module at phase `encodings`."""
 
     def __init__(self, module: Any, inputs: Sequence[Sequence[int]]) -> None:
-        self.sizes, self.alike = Sizes(), Alike()
+        self.sizes, self.alike = Sizes(), _Alike()
         self.functions: dict[tuple[str, str], Any] = {}  # of executables
         self.host = list(_host(module.operation))
         for op in self.host:
@@ -82,7 +80,7 @@ class Program:
 
     def _typed(self, op: Any) -> Iterator[dict[str, Any]]:
         if op.name == "stream.tensor.dispatch":
-            for position, (type_, dims) in enumerate(self._results(op)):
+            for position, (_, type_, dims) in enumerate(self._results(op)):
                 if _LAYOUT in str(type_):
                     yield self._encoded(f"{_called(op)[1]} result {position}", type_, dims)
         elif "result_encoding" in op.attributes and _LAYOUT in str(op.attributes["result_encoding"].value):
@@ -122,27 +120,23 @@ class Program:
         function = self.functions.get(_called(op))
         if function is None:
             return []
-        bindings: list[tuple[Any, Any]] = []
-        arguments = list(function.regions[0].blocks[0].arguments)
-        operands = segments(op)[_OPERANDS]
         types = [attribute.value for attribute in op.attributes["operand_encodings"]]
-        values = iter(segments(op)[_OPERAND_DIMS])
-        for operand, type_, argument in zip(operands, types, arguments, strict=False):  # results' arguments follow
-            if isinstance(type_, ir.RankedTensorType):
-                dims = [next(values) for _ in range(_dynamic(type_))]
-                bindings.append(self._bind(number, operand, type_, dims, argument))
-        untied = [result for position, result in enumerate(op.results) if _is_untied(op, position)]
-        for result, (type_, dims), argument in zip(untied, self._results(op), arguments[len(operands) :], strict=True):
-            bindings.append(self._bind(number, result, type_, dims, argument))
+        operands = zip(segments(op)[_OPERANDS], types, _dims_of(types, segments(op)[_OPERAND_DIMS]), strict=True)
+        bound = [*operands, *self._results(op)]
+        arguments = list(function.regions[0].blocks[0].arguments)
+        bindings = [
+            self._bind(number, value, type_, dims, argument)
+            for (value, type_, dims), argument in zip(bound, arguments, strict=True)
+            if isinstance(type_, ir.RankedTensorType)
+        ]
         for inner in operations_in(function):
             self._relate(number, inner)
         return bindings
 
-    def _results(self, op: Any) -> list[tuple[Any, list[Any]]]:
-        values = iter(segments(op)[_RESULT_DIMS])
+    def _results(self, op: Any) -> list[tuple[Any, Any, list[Any]]]:
         types = [attribute.value for attribute in op.attributes["result_encodings"]]
-        sized = [(type_, [next(values) for _ in range(_dynamic(type_))]) for type_ in types]
-        return [result for position, result in enumerate(sized) if _is_untied(op, position)]
+        results = zip(op.results, types, _dims_of(types, segments(op)[_RESULT_DIMS]), strict=True)
+        return [result for position, result in enumerate(results) if _is_untied(op, position)]
 
     def _bind(self, number: int, value: Any, type_: Any, dims: Sequence[Any], argument: Any) -> tuple[Any, Any]:
         # A buffer may be read as tensors of several shapes, whose dimensions are others.
@@ -167,11 +161,9 @@ class Program:
 
         name, operands, results = op.name, list(op.operands), list(op.results)
         for value in (*operands, *results):
-            if isinstance(value.type, ir.RankedTensorType):
-                type_ = ir.RankedTensorType(value.type)
-                for i in range(type_.rank):
-                    if not type_.is_dynamic_dim(i):
-                        self.known[number, value, i] = (type_.get_dim_size(i), False)
+            for i, size in enumerate(_shape(value) if isinstance(value.type, ir.RankedTensorType) else ()):
+                if size != "?":
+                    self.known[number, value, i] = (int(size), False)
         if name == "stream.binding.subspan":
             for i in range(len(_shape(results[0]))):
                 self.alike.join((number, operands[0], i), (number, results[0], i))
@@ -262,6 +254,12 @@ def _numbers(text: str) -> list[int]:
 
 def _dynamic(type_: Any) -> int:
     return sum(type_.is_dynamic_dim(i) for i in range(type_.rank)) if hasattr(type_, "rank") else 0
+
+
+def _dims_of(types: Sequence[Any], values: Sequence[Any]) -> list[list[Any]]:
+    """Of each type, the values that are its dynamic sizes."""
+    waiting = iter(values)
+    return [[next(waiting) for _ in range(_dynamic(type_))] for type_ in types]
 
 
 def _shape(value: Any) -> list[str]:
