@@ -23,7 +23,7 @@ from harness.compile.request import (
     what_went_wrong,
 )
 from harness.errors import CaseError, ToolchainError
-from harness.plugins.chain import RewriteCall
+from harness.plugins import Rewrite
 from harness.process import Limits
 from harness.records.run import Build, Failure, PluginEffect, Sizes, Statistics
 from harness.toolchain.host_cpu import target_cpu
@@ -42,18 +42,18 @@ def rewrite_model(request: CompileRequest, folder: Path) -> tuple[tuple[str, ...
     """
     source, reached = MODEL_FILE, ""
     effects: list[PluginEffect] = []
-    for number, call in enumerate(request.arranged.rewrites):
-        if call.phase != reached:
-            lowered = _step(folder, f"{number}-{call.phase}")
+    for number, (plugin, rewrite) in enumerate(request.arranged.rewrites):
+        if rewrite.phase != reached:
+            lowered = _step(folder, f"{number}-{rewrite.phase}")
             flags = (*request.case.compile_flags, *_begin(reached))
             try:
-                compile_to(request, source, lowered, call.phase, flags, folder)
+                compile_to(request, source, lowered, rewrite.phase, flags, folder)
             except CaseError as error:
-                _keep(folder, f"iree-compile to {call.phase}", error.stderr)
+                _keep(folder, f"iree-compile to {rewrite.phase}", error.stderr)
                 raise
-            source, reached = lowered, call.phase
-        rewritten = _step(folder, f"{number}-{call.plugin}")
-        effects.append(_rewrite(request, call, source, rewritten, folder))
+            source, reached = lowered, rewrite.phase
+        rewritten = _step(folder, f"{number}-{plugin}")
+        effects.append(_rewrite(request, plugin, rewrite, source, rewritten, folder))
         source = rewritten
     if not any(effect.changed for effect in effects):
         return (), tuple(effects)
@@ -86,11 +86,13 @@ def _step(folder: Path, name: str) -> str:
     return f"steps/{name}/{MODEL_FILE}"
 
 
-def _rewrite(request: CompileRequest, call: RewriteCall, source: str, output: str, folder: Path) -> PluginEffect:
-    where = f"plugin {call.plugin}"
+def _rewrite(
+    request: CompileRequest, plugin: str, rewrite: Rewrite, source: str, output: str, folder: Path
+) -> PluginEffect:
+    where = f"plugin {plugin}"
     question, answer_file = folder / f"{output}.request.json", folder / f"{output}.answer.json"
-    options = dict(call.options)
-    if call.for_target:
+    options = dict(rewrite.arguments or {})
+    if rewrite.for_target:
         try:
             cpu = target_cpu(request.toolchain, request.case.compile_flags, request.host_cpu)
         except ToolchainError as error:
@@ -100,7 +102,7 @@ def _rewrite(request: CompileRequest, call: RewriteCall, source: str, output: st
         "input": source,
         "output": output,
         "answer": str(answer_file),
-        "function": call.function,
+        "function": rewrite.function,
         "options": options,
         "entry": request.function,
         "sites": sites(),
@@ -121,7 +123,7 @@ def _rewrite(request: CompileRequest, call: RewriteCall, source: str, output: st
     answer = json.loads(answer_file.read_text())
     if "error" in answer:
         raise CaseError("compile", f"{where} {answer['error']}", printed)
-    return PluginEffect(name=call.plugin, wall_ns=finished.wall_ns, **answer)
+    return PluginEffect(name=plugin, wall_ns=finished.wall_ns, **answer)
 
 
 def sites() -> Sequence[str]:

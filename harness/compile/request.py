@@ -72,7 +72,7 @@ def cache_key(request: CompileRequest) -> str:
             [use.name, use.plugin.version, use.options, use.sources_sha256, [file.unique_name for file in use.files]]
             for use in request.plugins
         ],
-        "rewrites": [[call.function, call.phase, dict(call.options)] for call in request.arranged.rewrites],
+        "rewrites": [[one.function, one.phase, dict(one.arguments or {})] for _, one in request.arranged.rewrites],
         "flags": normalised((*flags, *REPRODUCIBLE_FLAGS)),
         "statistics": STATISTICS_FLAGS,  # which a build keeps with its module
         "files": _named_files(flags),

@@ -1,8 +1,8 @@
 """Plugins in the order that a variant names them -> what is rewritten, and which flags and files the tools get."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from harness.errors import SuiteError
 from harness.plugins.plugin import (
@@ -51,24 +51,14 @@ _SPECS: Mapping[type[Step], _Spec] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class RewriteCall:
-    """One rewrite of a chain, and the plugin that it belongs to."""
-
-    plugin: str
-    function: str
-    phase: str
-    options: Mapping[str, Any]  # The keyword arguments of the function
-    for_target: bool = False  # Whether it gets the target's processor too
-
-
-@dataclass(frozen=True, kw_only=True)
 class Arranged:
     """What a chain of plugins comes to."""
 
     # Flags that it adds to iree-compile's; files are named as they lie in the working folder
     compile_flags: tuple[str, ...] = ()
     run_flags: tuple[str, ...] = ()  # Flags that it adds to the runtime's
-    rewrites: tuple[RewriteCall, ...] = ()  # In the order in which they run, phases never going back
+    # Each with its plugin's name and its arguments, in the order in which they run, phases never going back
+    rewrites: tuple[tuple[str, Rewrite], ...] = ()
     files: tuple[PluginFile, ...] = ()  # What has to lie in the working folders, under its unique name
 
 
@@ -90,13 +80,7 @@ def arrange(chain: Sequence[Applied], compile_flags: Sequence[str], where: str) 
         compile_flags=flags,
         run_flags=tuple(flag for _, step in steps for flag in _run_flags(step)),
         rewrites=tuple(
-            RewriteCall(
-                plugin=applied.name,
-                function=step.function,
-                phase=step.phase,
-                options=applied.options if step.arguments is None else step.arguments,
-                for_target=step.for_target,
-            )
+            (applied.name, step if step.arguments is not None else replace(step, arguments=applied.options))
             for applied, step in steps
             if isinstance(step, Rewrite)
         ),

@@ -152,7 +152,7 @@ def test_steps_run_in_the_order_in_which_they_are_named_or_not_at_all(names: lis
     if names != sorted(names, key=list(_WAY).index):
         assert refusal(*steps).endswith(" first")
         return
-    phases = [REWRITE_PHASES.index(call.phase) for call in arranged(*steps).rewrites]
+    phases = [REWRITE_PHASES.index(rewrite.phase) for _, rewrite in arranged(*steps).rewrites]
     assert phases == sorted(phases)
 
 
