@@ -81,16 +81,7 @@ def count_work(
         answers = ask("work", files, f" on {model}", toolchain=toolchain, limits=limits, **call)
     if "unknown" in answers:
         raise CaseError("ir", str(answers["unknown"]))
-    counted = answers[_COUNTED_AT]
-    work = Work(
-        model=model,
-        operations=counted["operations"],
-        integer=counted["integer"],
-        transcendental=counted["transcendental"],
-        compulsory_bytes=counted["compulsory_bytes"],
-        footprint_bytes=counted["moved_bytes"],
-        uncounted=counted["unknown"],
-    )
+    work = Work(model=model, **answers[_COUNTED_AT])
     write_memo(memo, _WORK.dump_python(work))
     return work
 

@@ -1,5 +1,6 @@
 """Plain data of how a program is lowered: a processor's vector unit, and a lowering configuration as IREE takes it."""
 
+import math
 import platform
 import re
 from collections.abc import Mapping, Sequence
@@ -41,6 +42,12 @@ def host_vector_unit() -> VectorUnit:
     except OSError:
         cpuinfo = ""
     return vector_unit(cpuinfo, platform.machine())
+
+
+def divisors(number: int) -> list[int]:
+    """Of a loop's range, what it can be tiled by without a rest, in order."""
+    small = [divisor for divisor in range(1, math.isqrt(number) + 1) if number % divisor == 0]
+    return sorted({*small, *(number // divisor for divisor in small)})
 
 
 PIPELINES = ("ConvTileAndDecomposeExpert", "DoubleTilingExpert", "Mmt4dTilingExpert")

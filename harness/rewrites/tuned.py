@@ -23,7 +23,7 @@ from iree.compiler.dialects import linalg
 
 from harness.rewrites.operations import body_of, find, operations_of, transpose
 from harness.rewrites.regions import CONVOLUTION, in_region, isolate
-from harness.rewrites.targets import compilation_info, target_vector_unit
+from harness.rewrites.targets import compilation_info, divisors, target_vector_unit
 
 ATTRIBUTE = "compilation_info"
 PIPELINE = "ConvTileAndDecomposeExpert"
@@ -63,7 +63,7 @@ def register_tile(width: int, channels: int, *, lanes: int, registers: int, heig
         for vectors in _VECTORS
         if channels % (vectors * lanes) == 0
         for of_rows, extent in enumerate((width, height))
-        for pixels in _divisors(extent)
+        for pixels in divisors(extent)
         if _fits(pixels, vectors, registers)
     ]
     if not tiles:
@@ -85,12 +85,8 @@ def _cost(pixels: int, vectors: int) -> float:
     return (1 / pixels + 0.5 / vectors) * max(1.0, _ENOUGH / (pixels * vectors))
 
 
-def _divisors(number: int) -> list[int]:
-    return [divisor for divisor in range(1, number + 1) if number % divisor == 0]
-
-
 def _largest_divisor(number: int, limit: int) -> int:
-    return max(divisor for divisor in _divisors(number) if divisor <= limit)
+    return max(divisor for divisor in divisors(number) if divisor <= limit)
 
 
 def configure(
@@ -105,7 +101,7 @@ def configure(
         return None
     # Most rows up to _ROWS, fewest channels from _CHANNELS up: both are whole tiles and divide all there are.
     rows = tile.rows * _largest_divisor(height // tile.rows, max(1, _ROWS // tile.rows))
-    wholes = (tile.channels * number for number in _divisors(channels // tile.channels))
+    wholes = (tile.channels * number for number in divisors(channels // tile.channels))
     distributed = min(whole for whole in wholes if whole >= min(_CHANNELS, channels))
     return {
         "distribution": [1, rows, width, distributed, 0, 0, 0],

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from harness.explain.decisions import inside, split
-from harness.rewrites.targets import LEVELS, VectorUnit, compilation_info
+from harness.rewrites.targets import LEVELS, VectorUnit, compilation_info, divisors
 
 LoopKind = Literal["parallel", "reduction"]
 
@@ -189,13 +189,13 @@ def _steps(root: Root, configuration: Configuration, level: str, loop: int, unit
     size = configuration.tiles[level][loop] or extent
     if level == "distribution":
         register = configuration.tiles.get("vector_common_parallel", (1,) * len(root.loops))[loop]
-        sizes = [divisor for divisor in _divisors(extent) if divisor % (register or extent) == 0]
+        sizes = [divisor for divisor in divisors(extent) if divisor % (register or extent) == 0]
     elif level == "vector_common_parallel":
         within = configuration.tiles.get("distribution", (0,) * len(root.loops))[loop] or extent
-        sizes = _columns(root, unit) if loop == root.innermost else _divisors(within)
+        sizes = _columns(root, unit) if loop == root.innermost else divisors(within)
         sizes = [step for step in sizes if within % step == 0]
     else:
-        sizes = _divisors(extent)
+        sizes = divisors(extent)
     yield from [step for step in sizes if step < size][-1:]
     yield from [step if step < extent or level != "distribution" else 0 for step in sizes if step > size][:1]
 
@@ -262,8 +262,8 @@ def _columns(root: Root, unit: VectorUnit) -> list[int]:
     size, lanes = root.loops[root.innermost].size, _column_lanes(root, unit)
     most = max(lanes * _MOST_VECTORS_A_ROW, _lanes(root, unit))
     least = min(max(1, lanes // 4), size)
-    divisors = [divisor for divisor in _divisors(size) if least <= divisor <= most]
-    return [divisor for divisor in divisors if divisor.bit_count() == 1] or divisors or [1]
+    widths = [width for width in divisors(size) if least <= width <= most]
+    return [width for width in widths if width.bit_count() == 1] or widths or [1]
 
 
 def _register_tiles(root: Root, unit: VectorUnit) -> list[Sizes]:
@@ -292,7 +292,7 @@ def _own(root: Root, level: str) -> list[Sizes]:
 
 
 def _rows(root: Root, loop: int, unit: VectorUnit) -> list[int]:
-    sizes = [divisor for divisor in _divisors(root.loops[loop].size) if 1 < divisor <= unit.registers]
+    sizes = [divisor for divisor in divisors(root.loops[loop].size) if 1 < divisor <= unit.registers]
     return sizes if _reductions(root) else [size for size in sizes if size.bit_count() == 1]
 
 
@@ -364,14 +364,9 @@ def _fitted(loop: Loop, wanted: int, register: int) -> int:
     """The size nearest to a wanted one that divides a loop and is a multiple of the register tile; 0 for all of it."""
     if not wanted or wanted >= loop.size:
         return 0
-    sizes = [divisor for divisor in _divisors(loop.size) if divisor % (register or loop.size) == 0]
+    sizes = [divisor for divisor in divisors(loop.size) if divisor % (register or loop.size) == 0]
     nearest = min(sizes, key=lambda size: abs(math.log(size / wanted)), default=0)
     return 0 if nearest == loop.size else nearest
-
-
-def _divisors(number: int) -> list[int]:
-    small = [divisor for divisor in range(1, math.isqrt(number) + 1) if number % divisor == 0]
-    return sorted({*small, *(number // divisor for divisor in small)})
 
 
 # --- Tuning specs: lowering configurations as a text that iree-compile takes with --iree-codegen-tuning-spec-path ---

@@ -5,12 +5,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from harness.compare.samplers import Module
 from harness.ir.differences import EXECUTABLE_PHASES, Executable, canonical_lines
+from harness.process import Limits
 from harness.toolchain import Toolchain
 from tests.builders import a_loadable
 from tests.compare.runs import a_build, a_case
+from tests.fakes.fake_toolchain import make_fake_toolchain
 
+LIMITS = Limits(seconds=60)
 CONVOLUTION = "main_dispatch_0_conv_16x16x32x3x3x16_f32"
 MATMUL = "main_dispatch_0_matmul_8x8x64_f32"
 
@@ -146,6 +151,11 @@ def a_convolution(
 
 
 Row = Mapping[str, Any]
+
+
+@pytest.fixture
+def toolchain(tmp_path: Path) -> Toolchain:
+    return make_fake_toolchain(tmp_path / "tools")
 
 
 def a_module(

@@ -21,14 +21,12 @@ from harness.explain.isolated_timing import (
 )
 from harness.ir.differences import Executable
 from harness.measure import Group
-from harness.process import Limits
 from harness.records.run import Failure, Lost, Round, Turn
 from harness.stats.rule import Rule
 from harness.toolchain import Toolchain
-from tests.explain.conftest import a_module, an_executable
+from tests.explain.conftest import LIMITS, a_module, an_executable
 from tests.fakes.fake_toolchain import calls, make_fake_toolchain
 
-LIMITS = Limits(seconds=60)
 CONV = "main_dispatch_0_conv_16x16_f32"
 # As iree-compile 3.13.0 dumps one, without what is in the executable and in the function.
 DUMPED = """module {
@@ -66,11 +64,6 @@ def test_what_is_dumped_around_a_dispatch() -> None:
 
 
 # --- compiling ---
-
-
-@pytest.fixture
-def toolchain(tmp_path: Path) -> Toolchain:
-    return make_fake_toolchain(tmp_path / "tools")
 
 
 def with_dumps(folder: Path, *texts: str) -> Path:

@@ -20,20 +20,13 @@ from harness.explain.profile import (
     read_profile,
     time_module,
 )
-from harness.process import Limits
 from harness.records.run import Statistics
 from harness.toolchain import Toolchain
-from tests.explain.conftest import Row, a_device_event, a_group, a_module, an_event, lines, with_profiler
+from tests.explain.conftest import LIMITS, Row, a_device_event, a_group, a_module, an_event, lines, with_profiler
 from tests.fakes.fake_toolchain import calls, make_fake_toolchain
 
 REAL = Path(__file__).parent / "profiles"
 CONV, MATMUL = "main_dispatch_0_conv_16x16x32x3x3x16_f32", "main_dispatch_1_matmul_256x32x32_f32"
-LIMITS = Limits(seconds=60)
-
-
-@pytest.fixture
-def toolchain(tmp_path: Path) -> Toolchain:
-    return make_fake_toolchain(tmp_path / "tools")
 
 
 # --- what it says ---

@@ -8,7 +8,6 @@ import pytest
 from harness.ir.differences import (
     EXECUTABLE_PHASES,
     Executable,
-    ProgramParts,
     canonical_lines,
     changed_lines,
     first_difference,
@@ -180,38 +179,25 @@ def test_targets() -> None:
 PHASES = ("start", *EXECUTABLE_PHASES)
 
 
-@pytest.fixture(scope="module")
-def parts(dumps: Mapping[str, Path], real_toolchain: Toolchain) -> ProgramParts:
-    return read_parts({phase: dumps[phase] for phase in PHASES}, toolchain=real_toolchain, limits=LIMITS)
-
-
-def test_a_real_program_has_executables_at_every_phase_and_a_rest_without_weights(parts: ProgramParts) -> None:
-    for executable in parts.executables:
+def test_a_real_program_has_executables_at_every_phase_and_meets_another_one_but_for_what_differs(
+    dumps: Mapping[str, Path], dump: Dump, real_toolchain: Toolchain
+) -> None:
+    """The other's name and those of its dispatches are others, and its convolution has a minimum after it."""
+    other = dump(MODEL.replace("@main", "@net").replace("maximumf", "minimumf"), PHASES)
+    ours = {phase: dumps[phase] for phase in PHASES}
+    base, head = (read_parts(files, toolchain=real_toolchain, limits=LIMITS) for files in (ours, other))
+    for executable in base.executables:
         assert tuple(executable.phases) == EXECUTABLE_PHASES, executable.name
-        assert executable.operation
-        assert executable.dispatches >= 1
-    (convolution,) = (executable for executable in parts.executables if executable.kind == "conv")
+        assert executable.operation and executable.dispatches >= 1
+    (convolution,) = (executable for executable in base.executables if executable.kind == "conv")
     assert convolution.pipeline
     assert any("lowering_config" in line.text for line in convolution.phases["executable-configurations"])
-    assert 'cpu = "haswell"' in parts.target
-    assert tuple(parts.program) == ("start", "flow", "encodings", "stream")
-    text = "\n".join(line.text for phase in parts.program.values() for line in phase)
+    assert 'cpu = "haswell"' in base.target
+    assert tuple(base.program) == ("start", "flow", "encodings", "stream")
+    text = "\n".join(line.text for phase in base.program.values() for line in phase)
     assert "flow.dispatch" in text
     assert not [part for part in (WEIGHT[:64], "func.func @main_dispatch", "\nhal.exec") if part in text]
-
-
-def test_another_program_is_matched_and_differs_where_it_is_another(
-    parts: ProgramParts, dump: Dump, real_toolchain: Toolchain
-) -> None:
-    """Its name and those of its dispatches are others; its convolution has a minimum where there is a maximum."""
-    files = dump(MODEL.replace("@main", "@net").replace("maximumf", "minimumf"), PHASES)
-    other = read_parts(files, toolchain=real_toolchain, limits=LIMITS)
-    assert {match.by for match in match_executables(parts.executables, other.executables)} == {
-        "same code",
-        "operation and shape",
-    }
-    (changed,) = (match for match in match_executables(parts.executables, other.executables) if match.by != "same code")
-    assert changed.base
-    assert changed.head
-    assert changed.base.kind == "conv"
-    assert first_difference(changed.base.phases, changed.head.phases, EXECUTABLE_PHASES) == "flow"
+    same, changed = sorted(match_executables(base.executables, head.executables), key=lambda match: match.by)[::-1]
+    assert (same.by, changed.by, changed.base) == ("same code", "operation and shape", convolution)
+    assert changed.head is not None
+    assert first_difference(convolution.phases, changed.head.phases, EXECUTABLE_PHASES) == "flow"

@@ -21,6 +21,7 @@ from harness.toolchain import Toolchain
 from tests.builders import make_case
 from tests.fakes.fake_toolchain import make_fake_toolchain
 from tests.ir.conftest import LIMITS, work
+from tests.programs import program
 
 PEAK = Peak(
     device="cpu", threads=1, operations_per_s=100e9, operations_by="FMA loop", bytes_per_s=10e9, bytes_by="copy"
@@ -114,18 +115,19 @@ def test_what_was_counted_is_kept_under_the_models_content(
 
 def test_a_size_that_depends_on_data_is_told(tmp_path: Path, real_toolchain: Toolchain) -> None:
     source = tmp_path / "data.mlir"
-    size = "%v = tensor.extract %n[] : tensor<i32>\n%size = arith.index_cast %v : i32 to index"
-    source.write_text(f"""func.func @main(%n: tensor<i32>) -> tensor<?xf32> {{
-      {size}
-      %one = arith.constant 1.0 : f32
-      %a = tensor.splat %one[%size] : tensor<?xf32>
-      %b = arith.addf %a, %a : tensor<?xf32>
-      return %b : tensor<?xf32>
-    }}""")
-
-    artifact = make(
-        tmp_path, real_toolchain, mlir=source, function="main", inputs=(Input(dtype="i32", fill="constant", value=3),)
+    source.write_text(
+        program("""
+        main n:tensor<i32>
+        | %v = tensor.extract %n[] : tensor<i32>
+        | %size = arith.index_cast %v : i32 to index
+        | %a = tensor.splat %one[%size] : tensor<?xf32>
+        | %b = arith.addf %a, %a : tensor<?xf32>
+        c:1 = | tensor.cast %b : tensor<?xf32> to tensor<1xf32>
+        return c
+        """)
     )
+    inputs = (Input(dtype="i32", fill="constant", value=3),)
+    artifact = make(tmp_path, real_toolchain, mlir=source, function="main", inputs=inputs)
     with pytest.raises(CaseError, match=r"the result of tensor\.extract does not follow from the inputs"):
         count(tmp_path, real_toolchain, artifact)
 
