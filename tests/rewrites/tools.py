@@ -78,9 +78,9 @@ def lowered(text: str, phase: str, *flags: str) -> str:
     return iree_compile(text, f"--compile-to={phase}", *flags).decode(errors="replace")
 
 
-def configurations_taken(text: str) -> list[str]:
+def configurations_taken(text: str, *flags: str) -> list[str]:
     """The lowering configurations of all operations as the CPU backend has them before it generates code."""
-    return re.findall(r"#iree_cpu\.lowering_config<[^>]*>", lowered(text, "executable-configurations"))
+    return re.findall(r"#iree_cpu\.lowering_config<[^>]*>", lowered(text, "executable-configurations", *flags))
 
 
 class Program:
@@ -134,10 +134,9 @@ class Together:
         """Check that one of the programs gives the same in both forms; what each rewrite has matched."""
         number = list(self._rewritten).index(text)
         arguments = random(argument_shapes(text))
-        (expected, *_), (result, *_) = (
-            self._program(*arguments, function=f"{form}_{number}") for form in ("before", "after")
-        )
-        np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5 * float(abs(expected).max()))
+        before, after = (self._program(*arguments, function=f"{form}_{number}") for form in ("before", "after"))
+        for expected, result in zip(before, after, strict=True):
+            np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5 * float(abs(expected).max()))
         return self._rewritten[text][1]
 
 

@@ -23,7 +23,7 @@ from harness.tune.tiles import (
     spec_of,
 )
 from tests.programs import program
-from tests.rewrites.tools import iree_compile, lowered, rewritten
+from tests.rewrites.tools import configurations_taken, iree_compile, rewritten
 
 AVX512, AVX2 = VectorUnit(64, 32), VectorUnit(32, 16)
 
@@ -148,7 +148,7 @@ def test_a_spec_configures_its_operation_once_and_leaves_others_alone(tmp_path: 
     again = replace(CHOSEN, tiles={"distribution": (64, 0, 0)})
     assert spec_of([(MATMUL, CHOSEN), (MATMUL, again)]) == spec_of([(MATMUL, CHOSEN)])
     flag = _written(tmp_path, MATMUL, CHOSEN)
-    with_spec, without = (_taken(a_program(MATMUL), *flags) for flags in ((flag,), ()))
+    with_spec, without = (configurations_taken(a_program(MATMUL), *flags) for flags in ((flag,), ()))
     assert _levels(CHOSEN) in with_spec
     assert _levels(CHOSEN) not in without
     assert [taken for taken in without if "[16, 48, 0]" in taken] == [t for t in with_spec if "[16, 48, 0]" in t]
@@ -169,7 +169,7 @@ def test_a_spec_configures_its_operation_once_and_leaves_others_alone(tmp_path: 
 def test_the_compiler_takes_what_is_tried_first(root: Root, tmp_path: Path) -> None:
     first = first_configurations(root, host_vector_unit())[0]
     flag = _written(tmp_path, root, first)
-    assert _levels(first) in _taken(a_program(root), flag)
+    assert _levels(first) in configurations_taken(a_program(root), flag)
     assert iree_compile(a_program(root), flag)
 
 
@@ -182,7 +182,3 @@ def _written(folder: Path, root: Root, configuration: Configuration) -> str:
 def _levels(configuration: Configuration) -> str:
     levels = (f"{level} = {list(sizes)}" for level, sizes in configuration.tiles.items())
     return f"#iree_cpu.lowering_config<{', '.join(levels)}>"
-
-
-def _taken(text: str, *flags: str) -> list[str]:
-    return re.findall(r"#iree_cpu\.lowering_config<[^>]*>", lowered(text, "executable-configurations", *flags))
