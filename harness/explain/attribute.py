@@ -156,16 +156,10 @@ def judge_parts(
         _median(each.base.call_ns for each in taken),
         _median(each.head.call_ns for each in taken),
     )
-    base_elsewhere, head_elsewhere = (
-        _elsewhere(
-            call_ns - math.fsum(spent),
-            [(getattr(each, side), getattr(each.latency, side) if method == "profile" else None) for each in taken],
-        )
-        for side, call_ns, spent in (
-            ("base", calls[0], [part.base_ns for part in records]),
-            ("head", calls[1], [part.head_ns for part in records]),
-        )
-    )
+    of_base = [(each.base, each.latency.base if method == "profile" else None) for each in taken]
+    of_head = [(each.head, each.latency.head if method == "profile" else None) for each in taken]
+    base_elsewhere = _elsewhere(calls[0] - math.fsum(part.base_ns for part in records), of_base)
+    head_elsewhere = _elsewhere(calls[1] - math.fsum(part.head_ns for part in records), of_head)
     return Attribution(
         method=method,
         latency=latency,

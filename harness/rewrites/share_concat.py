@@ -30,6 +30,7 @@ concatenation, the buffer is made with that padding around it: filled once, and 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from itertools import accumulate
+from operator import itemgetter
 from typing import NamedTuple
 
 from iree.compiler import ir
@@ -99,8 +100,8 @@ class _Buffer:
         reads = [read for concat in concats for read in self._find_reads(concat) if read.user not in self.gone]
         for pad, piece in pads.items():
             reads += self._find_reads(piece._replace(value=pad.result), framed=True)
-        self.reads = sorted(reads, key=_position)
-        self.insertions = sorted(self._find_insertions(parts), key=_position)
+        self.reads = sorted(reads, key=itemgetter(0))
+        self.insertions = sorted(self._find_insertions(parts), key=itemgetter(0))
 
     def _find_pads(self, pieces: Sequence[_Piece]) -> dict[ir.Operation, _Piece]:
         """The operations that add the frame to a piece; not those of other blocks, which may come before the buffer."""
@@ -202,10 +203,6 @@ class _Buffer:
                 if sources and readers[-1] < opening and any(depends(part, sources, sources[0]) for part in first):
                     return last
         return None
-
-
-def _position(item: _Read | tuple[int, _Piece]) -> int:
-    return item[0]
 
 
 def _find_joining(family: "Family", order: "Order") -> list[ir.Operation]:
