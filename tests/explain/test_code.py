@@ -18,21 +18,17 @@ from harness.toolchain import Toolchain
 from tests.explain.conftest import AARCH64, CONVOLUTION, MATMUL, X86, a_module
 from tests.ir.conftest import HASWELL_FLAGS, LIMITS, MODEL
 
+
+def adds_to(register: str, **more: Any) -> dict[str, Any]:
+    return {"accumulators": frozenset({register}), **more}
+
+
 X86_EFFECTS: dict[str, dict[str, Any]] = {
-    "vfmadd231ps (%r10,%rcx,4){1to16}, %zmm14, %zmm0 {%k1}": {
-        "multiply_adds": 1,
-        "accumulators": frozenset({"%zmm0"}),
-        "loads": 1,
-    },
-    "vfmadd231ps 64(%rsp), %ymm1, %ymm2": {
-        "multiply_adds": 1,
-        "accumulators": frozenset({"%ymm2"}),
-        "loads": 1,
-        "spills": 1,
-    },
-    "vfnmadd213ss %xmm1, %xmm2, %xmm3": {"scalar_multiply_adds": 1, "accumulators": frozenset({"%xmm3"})},
+    "vfmadd231ps (%r10,%rcx,4){1to16}, %zmm14, %zmm0 {%k1}": adds_to("%zmm0", multiply_adds=1, loads=1),
+    "vfmadd231ps 64(%rsp), %ymm1, %ymm2": adds_to("%ymm2", multiply_adds=1, loads=1, spills=1),
+    "vfnmadd213ss %xmm1, %xmm2, %xmm3": adds_to("%xmm3", scalar_multiply_adds=1),
     "vmulps %ymm1, %ymm2, %ymm3": {"multiply_adds": 1},
-    "{vex} vpdpbusd %ymm0, %ymm1, %ymm2": {"multiply_adds": 1, "accumulators": frozenset({"%ymm2"})},
+    "{vex} vpdpbusd %ymm0, %ymm1, %ymm2": adds_to("%ymm2", multiply_adds=1),
     "vmovups %ymm1, 64(%rsp)": {"spills": 1},
     "vmovups -96(%rbp), %ymm1": {"loads": 1, "spills": 1},
     "vmovups %ymm1, 64(%rsp,%rax,4)": {},
@@ -42,9 +38,9 @@ X86_EFFECTS: dict[str, dict[str, Any]] = {
     "callq *%rax": {"calls": (A_POINTER,)},
 }
 AARCH64_EFFECTS: dict[str, dict[str, Any]] = {
-    "fmla v0.4s, v1.4s, v2.s[0]": {"registers": "q", "multiply_adds": 1, "accumulators": frozenset({"v0"})},
-    "fmla z0.s, p0/m, z1.s, z2.s": {"registers": "z", "multiply_adds": 1, "accumulators": frozenset({"z0"})},
-    "fmadd s0, s1, s2, s3": {"scalar_multiply_adds": 1, "accumulators": frozenset({"s0"})},
+    "fmla v0.4s, v1.4s, v2.s[0]": adds_to("v0", registers="q", multiply_adds=1),
+    "fmla z0.s, p0/m, z1.s, z2.s": adds_to("z0", registers="z", multiply_adds=1),
+    "fmadd s0, s1, s2, s3": adds_to("s0", scalar_multiply_adds=1),
     "fmul v0.4s, v1.4s, v2.4s": {"registers": "q", "multiply_adds": 1},
     "ldp q0, q1, [sp, #32]": {"registers": "q", "loads": 2, "spills": 2},
     "zip1 v2.4s, v2.4s, v3.4s": {"registers": "q", "lane_moves": 1},
@@ -67,19 +63,13 @@ def test_what_an_instruction_does(line: str) -> None:
 
 def test_facts_by_target() -> None:
     convolution = read_code(X86, {CONVOLUTION})[CONVOLUTION]
-    assert convolution.main_loop == Work(
-        instructions=6, registers="zmm", multiply_adds=2, accumulators=frozenset({"%zmm0", "%zmm1"}), loads=3
-    )
+    sums = frozenset({"%zmm0", "%zmm1"})
+    assert convolution.main_loop == Work(instructions=6, registers="zmm", multiply_adds=2, accumulators=sums, loads=3)
     assert (convolution.whole.instructions, convolution.whole.spills) == (14, 1)
     found = read_code(AARCH64, {MATMUL, "nobody"})[MATMUL]
+    sums = frozenset({"v0", "v1"})
     assert found.main_loop == Work(
-        instructions=9,
-        registers="q",
-        multiply_adds=2,
-        accumulators=frozenset({"v0", "v1"}),
-        loads=3,
-        lane_moves=1,
-        spills=1,
+        instructions=9, registers="q", multiply_adds=2, accumulators=sums, loads=3, lane_moves=1, spills=1
     )
     assert (found.whole.scalar_multiply_adds, found.whole.calls) == (1, ("expf",))
     assert read_code('\t.attribute\t5, "rv64i2p1"\nf:\n\tflw\tfs0, 0(a0)\n\tret\n', {"f"}) == {}, "it is RISC-V's"

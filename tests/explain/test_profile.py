@@ -45,21 +45,23 @@ def test_three_calls_as_a_release_prints_them() -> None:
     assert list(profile.dispatch_ns) == [CONV, MATMUL]
 
 
+def spans(text: str) -> list[Span]:
+    """`a 0-10, all 0-30 around`."""
+    words = [part.split() for part in text.split(", ") if part]
+    return [
+        Span(what=what, start_ns=int(times.split("-")[0]), end_ns=int(times.split("-")[1]), encloses=bool(around))
+        for what, times, *around in words
+    ]
+
+
 def read(dispatches: Sequence[Row], queue: Sequence[Row] = (), calls: int = 1) -> Profile:
     return read_profile(lines(dispatches), lines(queue), calls=calls, call_ns=1000)
 
 
 def test_of_a_device_of_its_own_the_first_call_does_not_count() -> None:
     """It may compile what it runs: the second call takes as long as the third."""
-    times = [
-        ("f", 0, 9000),
-        ("g", 9000, 9010),
-        ("f", 9100, 9200),
-        ("g", 9200, 9210),
-        ("f", 9300, 9400),
-        ("g", 9400, 9410),
-    ]
-    rows = [a_device_event(key, start, end, ns_per_tick=2) for key, start, end in times]
+    times = spans("f 0-9000, g 9000-9010, f 9100-9200, g 9200-9210, f 9300-9400, g 9400-9410")
+    rows = [a_device_event(each.what, each.start_ns, each.end_ns, ns_per_tick=2) for each in times]
     assert read(rows, calls=3) == Profile(calls=3, call_ns=1000, dispatch_ns={"f": 200, "g": 20})
 
 
@@ -184,15 +186,6 @@ def test_sides_take_turns(tmp_path: Path) -> None:
     failing = a_module(toolchains[1], tmp_path / "f", run_flags=["--fake_exit=3"])
     with pytest.raises(CaseError, match=r"^the head's module: iree-benchmark-module exited with status 3"):
         ProfiledTurns(base, failing, tmp_path / "other", LIMITS)(0)
-
-
-def spans(text: str) -> list[Span]:
-    """`a 0-10, all 0-30 around`."""
-    words = [part.split() for part in text.split(", ") if part]
-    return [
-        Span(what=what, start_ns=int(times.split("-")[0]), end_ns=int(times.split("-")[1]), encloses=bool(around))
-        for what, times, *around in words
-    ]
 
 
 CALLS = "f 0-900, g 900-990, f 991-1001, g 1001-1006, f 1007-1019, g 1019-1026"

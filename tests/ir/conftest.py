@@ -46,11 +46,7 @@ MODEL = program(
 
 
 def work(text: str, *shapes: Sequence[int], entry: str = "main") -> ProgramWork:
-    """Of one call.
-
-    Args:
-        shapes: Of the arguments, where their types do not say them.
-    """
+    """Of one call, with the shapes of the arguments whose types do not say them."""
     with ir.Context() as context, ir.Location.unknown():
         context.allow_unregistered_dialects = True
         return work_of(ir.Module.parse(text), entry, shapes)

@@ -1,12 +1,12 @@
-"""What a search may change: which changes are offered for a device and a start, and what goes together."""
+"""What a search may change: what is offered for a device and a start, what goes together, and what is asked for."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.bisect.variants import CompileConfig, uses_of
@@ -18,7 +18,7 @@ from harness.suite.load import FlagSet, load_flag_sets
 from harness.toolchain import find_toolchain
 from harness.toolchain.tools import compiler_flags, flag_name
 from harness.tune import changes as room
-from harness.tune.changes import Change, changes_for, combine, groups
+from harness.tune.changes import Change, Sampler, changes_for, combine, groups
 from tests.builders import a_device, a_suite, a_variant, register
 
 STOCK = CompileConfig()
@@ -188,3 +188,59 @@ def test_the_flag_sets_that_come_with_the_harness_are_all_different_and_known_to
     flags = [normalised(flag_set.compile) for flag_set in sets]
     assert len(set(flags)) == len(flags)
     assert {flag_name(flag) for group in flags for flag in group} <= compiler_flags(find_toolchain())
+
+
+# --- which of them are tried together: none twice, promising ones first ---
+
+GROUPS = (("O2", "O3"), ("tiling",), ("layout",), ("padding",))
+ALONE = {"O2": -0.02, "O3": -0.10, "tiling": -0.20, "layout": 0.30, "padding": 0.0}
+
+
+def told(alone: Mapping[str, float | None]) -> Sampler:
+    sampler = Sampler(GROUPS)
+    for name, log_ratio in alone.items():
+        sampler.tell({name}, log_ratio)
+    return sampler
+
+
+def test_what_helped_alone_is_asked_for_together_first() -> None:
+    assert told(ALONE).ask() == frozenset({"O3", "tiling"})
+
+
+def test_two_that_hurt_each_other_are_taken_apart() -> None:
+    sampler = told({**ALONE, "padding": -0.15})
+    sampler.tell({"O3", "tiling", "padding"}, 0.5)
+    sampler.tell({"tiling", "padding"}, 0.5)
+    asked = sampler.ask()
+    assert asked is not None and not {"tiling", "padding"} <= asked
+
+
+def test_nothing_is_added_to_what_failed() -> None:
+    sampler = told({**ALONE, "O3": None})
+    sampler.tell({"O2", "tiling"}, None)
+    asked = list(iter(sampler.ask, None))
+    assert asked, "and it ends"
+    assert not any("O3" in chosen or {"O2", "tiling"} <= chosen for chosen in asked)
+
+
+log_ratios = st.none() | st.floats(-1, 1)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.fixed_dictionaries(dict.fromkeys(ALONE, log_ratios)), st.lists(log_ratios, min_size=12, max_size=12))
+def test_sets_are_possible_new_and_the_same_again(alone: dict[str, float | None], answers: list[float | None]) -> None:
+    def search() -> list[frozenset[str]]:
+        sampler, asked = told(alone), []
+        for answer in answers:
+            chosen = sampler.ask()
+            if chosen is None:
+                break
+            asked.append(chosen)
+            sampler.tell(chosen, answer)
+        return asked
+
+    asked = search()
+    assert asked == search()
+    assert len(set(asked)) == len(asked)
+    assert all(len(chosen) > 1 for chosen in asked)
+    assert all(len(chosen.intersection(group)) <= 1 for chosen in asked for group in GROUPS)
