@@ -151,23 +151,13 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def job_in(repository: Path, folder: Path) -> Job:
-    """A job for the pull request from `topic` into main, in a copy of the repository."""
-    shutil.copytree(repository, folder / "repository", symlinks=True)
-    job = job_of(folder)
-    git(job.checkout, "remote", "set-url", "origin", str(folder / "repository/origin"))
-    return job
-
-
-def job_of(folder: Path) -> Job:
-    """The job that was begun there."""
-    return Job(folder / "repository/clone", folder / "runner", {"GITHUB_BASE_REF": "main"})
-
-
 @pytest.fixture
 def job(repository: Path, tmp_path: Path) -> Job:
-    """A job that has done nothing yet."""
-    return job_in(repository, tmp_path)
+    """A job for the pull request from `topic` into main, in a copy of the repository."""
+    shutil.copytree(repository, tmp_path / "repository", symlinks=True)
+    job = Job(tmp_path / "repository/clone", tmp_path / "runner", {"GITHUB_BASE_REF": "main"})
+    git(job.checkout, "remote", "set-url", "origin", str(tmp_path / "repository/origin"))
+    return job
 
 
 @pytest.fixture
