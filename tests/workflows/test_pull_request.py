@@ -16,7 +16,7 @@ from tests.github.fake_github import SHA, FakeGitHub, running_github, workflow_r
 from tests.report.builders import make_comparison, make_timed
 from tests.workflows.conftest import Job
 
-TUNED = "product/tuned@cpu"
+SLOW = "product/slow@cpu"
 
 
 def test_what_it_changes_is_measured_and_nothing_else_and_the_checkout_stays_as_it_was(job: Job) -> None:
@@ -25,13 +25,14 @@ def test_what_it_changes_is_measured_and_nothing_else_and_the_checkout_stays_as_
     assert (job.outputs["verdict"], job.outputs["status"]) == ("regressed", "1")
     comparison = json.loads((job.upload / "comparison.json").read_text())
     verdicts = {row["case"]: row["verdict"] for row in comparison["rows"] if row["metric"] == "latency"}
-    assert verdicts == {TUNED: "regressed", "product/stock@cpu": "identical"}
+    identical = dict.fromkeys(("product/stock@cpu", "product/inert@cpu"), "identical")
+    assert verdicts == {SLOW: "regressed", **identical}
     for side, revision in (("base", "HEAD^"), ("head", "HEAD")):
         assert comparison[side]["commit"] == git(job.checkout, "rev-parse", revision)
         assert load_run(job.results / "compared" / comparison[side]["run"]).header.purpose == "compare"
-    assert any(TUNED in note and "differently" in note for note in comparison["notes"])
+    assert any(SLOW in note and "differently" in note for note in comparison["notes"])
     assert job.uploaded == {"comparison.json", "comment.md", "report.md"}
-    assert f"`{TUNED}`" in job.summary and "1 regression" in job.summary
+    assert f"`{SLOW}`" in job.summary and "1 regression" in job.summary
     assert git(job.checkout, "worktree", "list").count("\n") == 0
     assert git(job.checkout, "status", "--porcelain") == ""
 
@@ -52,7 +53,7 @@ def artifact(tmp_path: Path) -> Path:
     """What the untrusted half uploaded."""
     folder = tmp_path / "artifacts/harness-comparison"
     folder.mkdir(parents=True)
-    comparison = make_comparison([make_timed(TUNED, 2.0, 1.1, "regressed")])
+    comparison = make_comparison([make_timed(SLOW, 2.0, 1.1, "regressed")])
     (folder / "comparison.json").write_text(render(comparison, "json"))
     return folder
 
@@ -85,7 +86,7 @@ def test_the_comment_leads_to_the_run_its_artifacts_its_commit_and_its_pictures(
 ) -> None:
     post(trusted, HARNESS_IMAGES_BRANCH="harness-pictures")
     (body,) = github.bodies
-    assert f"`{TUNED}`" in body
+    assert f"`{SLOW}`" in body
     assert "[Workflow run](https://github.com/o/r/actions/runs/5)" in body
     assert "(https://github.com/o/r/actions/runs/5#artifacts)" in body
     assert f"({github.url}/o/r/commit/{SHA})" in body
