@@ -15,9 +15,9 @@ from harness.models.materialize import ModelArtifact, record
 from harness.models.model import Input, Model
 from harness.progress import Progress
 from harness.records.case import Case
-from harness.records.run import SCHEMA_VERSION, Failure, Header, ToolchainRecord
+from harness.records.run import SCHEMA_VERSION, Failure, Header, Run, ToolchainRecord
 from harness.stages.options import RunOptions
-from harness.stages.prepare import Context, Done, FailureNotes, GivenUp, Prepared, done_in
+from harness.stages.prepare import Context, Done, FailureNotes, GivenUp, Prepared
 from harness.store.run_directory import RunDirectory
 from harness.suite.load import Device, LoadedSuite, Suite, Variant
 from harness.toolchain import Toolchain
@@ -149,12 +149,11 @@ def begin(
     results = folder / "results"
     results.mkdir(exist_ok=True)
     begun = next((path for path in results.iterdir() if path.is_dir()), None)
-    done = Done()
     if begun is None:
-        directory = RunDirectory.create(results, _header(suite, cases, artifacts, folder))
+        run = Run(header=_header(suite, cases, artifacts, folder))
+        directory = RunDirectory.create(results, run.header)
     else:
         directory, run = RunDirectory.resume(begun)
-        done = done_in(run)
     context = Context(
         prepared=Prepared(
             loaded=LoadedSuite(suite=suite, text_sha256=""),
@@ -166,7 +165,7 @@ def begin(
         ),
         options=RunOptions(suite.path, results=results),
         directory=directory,
-        done=done,
+        done=Done(run),
         progress=progress,
         failures=FailureNotes(progress),
         given_up=GivenUp(keep_going=False),

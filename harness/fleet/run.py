@@ -47,8 +47,7 @@ class FleetRun(Dispatcher):
         """`like` has hosts that groups are to be on if they can, by the group's name."""
         self._before = load_run(context.directory.path, rounds=False)
         super().__init__(fleet, context.prepared.suite, context.progress, self._before.hosts)
-        self.generations = dict(context.done.generations)  # Without those of groups that have moved
-        self.context = replace(context, done=replace(context.done, generations=self.generations))
+        self.context, self.generations = context, context.done.generations  # Without those of groups that have moved
         self.context.checks.update(context.done.checks)
         self.directory, self._artifacts, self._like = context.directory, artifacts, like
         self.builds: dict[str, Build] = dict(context.done.builds)  # By case
@@ -77,7 +76,8 @@ class FleetRun(Dispatcher):
         compilers = {toolchain.version: toolchain.compiler_sha256 for toolchain in prepared.toolchains}
         placed = {record.group: record for record in self._before.placed}
         timed = {group for group, _ in done.generations}
-        measured = timed | {case.group for case in prepared.cases if case.name in done.references.keys() | done.lost}
+        known = done.references.keys() | done.lost.keys()
+        measured = timed | {case.group for case in prepared.cases if case.name in known}
         members: dict[str, list[Case]] = {}
         for case in prepared.cases:
             if case.skip is None and isinstance(self._artifacts[case.model], ModelArtifact):

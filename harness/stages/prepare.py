@@ -16,9 +16,9 @@ from harness.plugins.chain import Arranged, gives
 from harness.process import PAST_TIME
 from harness.progress import Progress
 from harness.records.case import Case
-from harness.records.run import Build, Check, Failure, IrCounts, Lost, Reference, Run
+from harness.records.run import Build, Check, Failure, Lost, Run
 from harness.stages.options import RunOptions
-from harness.store.evidence import is_expected
+from harness.store.evidence import Evidence, is_expected
 from harness.store.run_directory import RunDirectory
 from harness.suite.cases import Selection, Shard, across_toolchains, chain_of, plan_cases, suits, unknown_flags
 from harness.suite.devices import Presence, find_devices
@@ -302,17 +302,16 @@ def unchecked(case: Case, failure: Failure) -> Check:
 # --- What the stages of a run share: the user's choices, the planned cases, and where results go ---
 
 
-@dataclass(frozen=True, kw_only=True)
-class Done:
-    """What an interrupted run had finished, by case; timed seconds and rounds by group and generation."""
+class Done(Evidence):
+    """What an interrupted run had finished, with the timed seconds and rounds of each group's generations."""
 
-    builds: Mapping[str, Build] = field(default_factory=dict)
-    ir: Mapping[str, IrCounts] = field(default_factory=dict)
-    checks: Mapping[str, Check] = field(default_factory=dict)
-    references: Mapping[str, Reference] = field(default_factory=dict)
-    generations: Mapping[tuple[str, int], tuple[float, int]] = field(default_factory=dict)
-    lost: frozenset[str] = frozenset()
-    work: frozenset[str] = frozenset()
+    def __init__(self, run: Run) -> None:
+        super().__init__(run)
+        self.generations: dict[tuple[str, int], tuple[float, int]] = {}
+        for timed in run.rounds:
+            seconds, rounds = self.generations.get((timed.group, timed.generation), (0.0, 0))
+            timed_s = sum(turn.wall_ns for turn in timed.turns) / 1e9
+            self.generations[timed.group, timed.generation] = (seconds + timed_s, rounds + 1)
 
     def has_all_of(self, case: Case, settings: Mapping[str, Any]) -> bool:
         """Whether nothing is left of a case, since it was measured to the end, or has failed."""
@@ -323,24 +322,6 @@ class Done:
         if not settings.get("measure", True):
             return check is not None
         return (case.group, int(settings["generations"]) - 1) in self.generations
-
-
-def done_in(run: Run) -> Done:
-    """What a run that was read back had finished."""
-    generations: dict[tuple[str, int], tuple[float, int]] = {}
-    for timed in run.rounds:
-        seconds, rounds = generations.get((timed.group, timed.generation), (0.0, 0))
-        timed_s = sum(turn.wall_ns for turn in timed.turns) / 1e9
-        generations[timed.group, timed.generation] = (seconds + timed_s, rounds + 1)
-    return Done(
-        builds={build.case: build for build in run.builds},
-        ir={counts.case: counts for counts in run.ir},
-        checks={check.case: check for check in run.checks},
-        references={reference.case: reference for reference in run.references},
-        generations=generations,
-        lost=frozenset(lost.case for lost in run.lost),
-        work=frozenset(work.model for work in run.work),
-    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,7 +30,7 @@ from harness.machine.environment import harness_commit
 from harness.measure.session import only_one_measures
 from harness.models.materialize import ModelArtifact, record
 from harness.progress import Progress, duration
-from harness.records.run import SCHEMA_VERSION, Build, Check, Failure, Header, ModelRecord, ToolchainRecord
+from harness.records.run import SCHEMA_VERSION, Build, Check, Failure, Header, ModelRecord, Run, ToolchainRecord
 from harness.report import render
 from harness.report.rows import rows_of
 from harness.stages.build import compile_stage, requests_of, require_cache
@@ -39,7 +39,7 @@ from harness.stages.count import ir_stage, peak_stage, work_stage
 from harness.stages.measure import call_again_stage, lay_out_stage, measure_stage, reference_stage, verify_stage
 from harness.stages.models import materialize_models, skip_unfit_peers
 from harness.stages.options import RunOptions
-from harness.stages.prepare import Context, DevicePlace, Done, FailureNotes, GivenUp, Prepared, done_in, prepare
+from harness.stages.prepare import Context, DevicePlace, Done, FailureNotes, GivenUp, Prepared, prepare
 from harness.store.folders import folder_names
 from harness.store.run_directory import RunDirectory, load_run, new_run_id, require_writable
 from harness.store.work_directory import ComparisonDirectory
@@ -70,7 +70,7 @@ def to_do(
     """What a run that begins or goes on has to do, with these models: in a sentence, and the seconds of its stages."""
     options, done, settings = context.options, context.done, context.directory.header.settings
     records: list[Build | Check] = [*done.builds.values(), *done.checks.values()]
-    over = {record.case for record in records if record.failure is not None} | done.checks.keys() | done.lost
+    over = {record.case for record in records if record.failure is not None} | done.checks.keys() | done.lost.keys()
     left = [case for case in context.prepared.cases if case.skip is None and case.model in models]
     checks = sum(case.name not in over and (options.measure or case.peer is None) for case in left)
     cache, keys = BuildCache(cache_root()), {cache_key(request): request.case.name for request in requests}
@@ -205,7 +205,7 @@ def _open(
 ) -> tuple[RunDirectory, Done]:
     if options.resume is None:
         header = _header(prepared, artifacts, options, purpose, executor)
-        return RunDirectory.create(options.results, header), Done()
+        return RunDirectory.create(options.results, header), Done(Run(header=header))
     directory, run = RunDirectory.resume(options.resume)
     measured_by = run.header.settings.get("fleet")
     if measured_by and not executor.address:
@@ -226,7 +226,7 @@ def _open(
         )
     if run.header.suite_sha256 != prepared.loaded.text_sha256:
         raise RunError(f"{options.resume}: {options.suite} has changed since this run began; start a new run")
-    done = done_in(run)
+    done = Done(run)
     if executor.address:
         _require_devices(run.header, prepared, done, options.resume)
     directory.set(keep_going=options.keep_going or bool(run.header.settings.get("keep_going")))

@@ -19,7 +19,7 @@ from harness.process import Limits
 from harness.records.run import Failure, Lost, Run
 from harness.stages import run as stages_run
 from harness.stages.options import RunOptions
-from harness.stages.prepare import Context, FailureNotes, done_in
+from harness.stages.prepare import Context, FailureNotes
 from harness.stages.run import run_suite
 from harness.store.run_directory import RunDirectory, load_run
 from tests.builders import Notes, a_device, a_model, a_suite, a_variant, make_artifact, make_case, make_header
@@ -49,7 +49,7 @@ class Asking(UnderWay):
 
     def now(self) -> Context:
         """The run, as far as it is."""
-        context = self.context(self.cases, self.suite, done_in(self.run))
+        context = self.context(self.cases, self.suite, self.run)
         return replace(context, progress=self.notes, failures=FailureNotes(self.notes))
 
 

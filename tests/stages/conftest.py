@@ -39,18 +39,23 @@ class UnderWay:
         )
 
     def context(
-        self, cases: Iterable[Case], suite: Suite | None = None, done: Done | None = None, *, keep_going: bool = False
+        self, cases: Iterable[Case], suite: Suite | None = None, done: Run | None = None, *, keep_going: bool = False
     ) -> Context:
         """That plan's run."""
         return Context(
             prepared=self.prepared(cases, suite),
             options=RunOptions(Path("suite.toml"), results=self.directory.path.parent, jobs=2, call_timeout_s=1.0),
             directory=self.directory,
-            done=done or Done(),
+            done=Done(done or self.begun),
             progress=Silent(),
             failures=FailureNotes(self.notes),
             given_up=GivenUp(keep_going=keep_going),
         )
+
+    @property
+    def begun(self) -> Run:
+        """A run that has nothing yet."""
+        return Run(header=self.directory.header)
 
     @property
     def run(self) -> Run:

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,6 @@ from harness.records.case import Case
 from harness.records.run import Build, Failure
 from harness.stages import build as room
 from harness.stages.build import compile_stage, export_program, requests_of
-from harness.stages.prepare import Done
 from harness.verify.cases import trim_outputs
 from tests.builders import PRODUCT, a_model, a_plugin, a_suite, example_file, make_case, register
 from tests.stages.conftest import UnderWay
@@ -58,14 +57,15 @@ class Compiling:
             failure = refusal(request.case) or (LATE if name == self.late else None)
             yield Build(case=name, command=(), cache_key=name, failure=failure), ""
 
-    def __call__(self, *cases: Case, done: Iterable[Build] = (), slow: Failure | None = None) -> dict[str, Build]:
+    def __call__(self, *cases: Case, done: Sequence[Build] = (), slow: Failure | None = None) -> dict[str, Build]:
         """Compile these; all builds."""
-        before, model = {build.case: build for build in done}, self._under_way.artifact
+        model = self._under_way.artifact
         artifacts = {"quick": replace(model, mlir_bytes=10), "slow": slow or replace(model, mlir_bytes=1000)}
         suite = a_suite(models=(a_model("quick"), a_model("slow")))
-        context = self._under_way.context(cases, suite, Done(builds=before))
+        context = self._under_way.context(cases, suite, replace(self._under_way.begun, builds=tuple(done)))
         builds = compile_stage(context, artifacts, requests_of(context, artifacts))
-        assert sorted(build.case for build in self._under_way.run.builds) == sorted(builds.keys() - before.keys())
+        kept = [build.case for build in (*done, *self._under_way.run.builds)]
+        assert sorted(kept) == sorted(builds)
         return builds
 
 

@@ -19,7 +19,6 @@ from harness.report.run_rows import counting_remarks
 from harness.stages import count as room
 from harness.stages.count import ir_stage, peak_stage, work_stage
 from harness.stages.ir import Compiled
-from harness.stages.prepare import Done
 from harness.toolchain import Toolchain
 from tests.builders import a_suite, make_case
 from tests.stages.conftest import UnderWay
@@ -54,7 +53,7 @@ def counted(
 ) -> dict[str, IrCounts]:
     """The stage on these builds; all records of the run so far."""
     suite = a_suite(ir=wanted, storage=storage)
-    context = under_way.context([STOCK, FAST, SLOW], suite, Done(ir={counts.case: counts for counts in done}))
+    context = under_way.context([STOCK, FAST, SLOW], suite, replace(under_way.begun, ir=tuple(done)))
     ir_stage(context, {"net": under_way.artifact}, {build.case: build for build in builds})
     return {counts.case: counts for counts in under_way.run.ir}
 
@@ -173,7 +172,7 @@ def test_the_newest_release_that_can_counts_a_models_work_once_for_all_cases(
     work_stage(several, artifacts)
     failed = Work(model="net", failure=Failure(stage="ir", message="no", stderr="its last words"))
     assert (under_way.run.work, seen) == ((failed if len(broken) == 2 else WORK,), asked)
-    work_stage(under_way.context([STOCK], done=Done(work=frozenset({"net"}))), artifacts)
+    work_stage(under_way.context([STOCK], done=replace(under_way.begun, work=(WORK,))), artifacts)
     work_stage(several, {"net": Failure(stage="model", message="never made")})
     assert seen == asked
 

@@ -6,12 +6,12 @@ from pathlib import Path
 from harness.cache import cache_root
 from harness.compile import BuildCache
 from harness.records.case import Case
-from harness.records.run import Build, Failure, ModelRecord
+from harness.records.run import Build, Failure, ModelRecord, Run
 from harness.stages.build import requests_of
-from harness.stages.prepare import Done, unchecked
+from harness.stages.prepare import unchecked
 from harness.stages.run import step_seconds, to_do
 from harness.store.run_directory import RunDirectory
-from tests.builders import a_suite, a_variant, make_case, make_header
+from tests.builders import a_suite, a_variant, make_case, make_header, make_round
 from tests.stages.conftest import UnderWay
 
 STOCK, FAST = make_case(), make_case("fast", compile_flags=["--fast"])
@@ -20,7 +20,7 @@ NO = Failure(stage="verify", message="no")
 STEPS = {"Compile": 100.0, "Verify": 30.0}
 
 
-def said(under_way: UnderWay, *cases: Case, step_s: dict[str, float] | None = None, done: Done | None = None) -> str:
+def said(under_way: UnderWay, *cases: Case, step_s: dict[str, float] | None = None, done: Run | None = None) -> str:
     context = under_way.context(cases or (STOCK, FAST), a_suite(a_variant("stock"), a_variant("fast")), done)
     return to_do(context, requests_of(context, {"net": under_way.artifact}), ["net"], step_s or {})[0]
 
@@ -34,9 +34,9 @@ def test_it_says_what_is_left_to_do_what_of_it_is_in_the_cache_and_for_how_long(
     (request,) = requests_of(under_way.context([STOCK], a_suite()), {"net": under_way.artifact})
     BuildCache(cache_root()).compile(request)
     assert said(under_way, STOCK, FAST, AGAIN) == f"To do: 1 compile (1 more is in the cache), 3 checks, {timed}"
-    checks = {STOCK.name: replace(unchecked(STOCK, NO), failure=None), FAST.name: unchecked(FAST, NO)}
-    done = Done(checks=checks, generations={(STOCK.group, 0): (budget_s - 1, 5)})
-    left = "To do: 1 compile (1 more is in the cache), 1 s of timed rounds; about 2 min"
+    checks = replace(unchecked(STOCK, NO), failure=None), unchecked(FAST, NO)
+    done = replace(under_way.begun, checks=checks, rounds=(make_round(0, wall_ns=350_000_000),))
+    left = "To do: 1 compile (1 more is in the cache), 0 s of timed rounds; about 2 min"
     assert said(under_way, step_s=STEPS, done=done) == left
 
 
