@@ -316,6 +316,6 @@ class FleetBench(Executor):
             self._fleet.run(run.do())
         except PlaceGone as gone:
             raise PlaceGone(gone.what, context.options.command_to_go_on(context.directory.path, self.address)) from gone
-        ir_stage(context, artifacts, run.builds)
+        ir_stage(context, artifacts)
         if context.options.measure:
             work_stage(context, artifacts)

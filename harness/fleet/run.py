@@ -48,13 +48,12 @@ class FleetRun(Dispatcher):
         self._before = load_run(context.directory.path, rounds=False)
         super().__init__(fleet, context.prepared.suite, context.progress, self._before.hosts)
         self.context, self.generations = context, context.done.generations  # Without those of groups that have moved
-        self.context.checks.update(context.done.checks)
         self.directory, self._artifacts, self._like = context.directory, artifacts, like
-        self.builds: dict[str, Build] = dict(context.done.builds)  # By case
+        self.builds, self.checks = context.done.builds, context.done.checks  # By case
         self.asked = set(context.done.references)  # Cases of which iree-benchmark-module was asked
         self.peaks: set[tuple[str, str]] = set()  # By host and device, those that are known
         self._recorded: set[str] = set()  # hosts
-        fail_unmade(context, artifacts, self.builds)
+        fail_unmade(context, artifacts)
         self.groups = self._planned_groups()
 
     async def do(self) -> None:
@@ -113,7 +112,7 @@ class FleetRun(Dispatcher):
 
     def is_wrong(self, case: Case) -> bool:
         """Whether its compile or its check has failed."""
-        records = (self.builds.get(case.name), self.context.checks.get(case.name))
+        records = (self.builds.get(case.name), self.checks.get(case.name))
         return any(record is not None and record.failure is not None for record in records)
 
     def _begin(self) -> None:
@@ -136,7 +135,7 @@ class FleetRun(Dispatcher):
         progress.note(f"To do: {', '.join([*words, plural(len(left), 'group')])}, on {plural(len(here), 'host')}")
         progress.stage(TITLE, sum(len(job.cases) for job in compiles) + sum(len(group.todo) for group in left))
         for build in compiled:
-            keep_build(self.context, build, "", self.builds)
+            keep_build(self.context, build, "")
         for group in left:
             if not group.host:
                 group.fail(why_nowhere(group.need, here.values()))
@@ -200,7 +199,7 @@ class FleetRun(Dispatcher):
             compile_limits=compile_limits(self.context.options),
             call_timeout_s=self.context.options.call_timeout_s,
             given_up=self.context.given_up,
-            checks={case.name: self.context.checks[case.name] for case in cases if case.name in self.context.checks},
+            checks={case.name: self.checks[case.name] for case in cases if case.name in self.checks},
         )
 
 
@@ -240,7 +239,7 @@ class Compile(Job):
 
     def _keep(self, build: Build, stderr: str) -> None:
         for case in self.cases:
-            keep_build(self.run.context, replace(build, case=case.name), stderr, self.run.builds)
+            keep_build(self.run.context, replace(build, case=case.name), stderr)
             self.run.context.progress.step(case.name)
             group = self.run.groups[case.group]
             group.uncompiled.discard(case.name)
@@ -277,10 +276,10 @@ class Group(Job):
 
     def ask(self, state: HostState) -> Order | None:
         """A check, or a generation."""
-        run, context, options, step = self.run, self.run.context, self.run.context.options, self.todo[0]
+        run, options, step = self.run, self.run.context.options, self.todo[0]
         beside_s = float(run.directory.header.settings["budget_s"])
         if step == CHECK:
-            if options.measure and all(case.name in context.checks for case in self.cases):
+            if options.measure and all(case.name in run.checks for case in self.cases):
                 return None
             packed = pack(run.task_of(state, self.cases), not options.measure)
             beside_s += 2 * options.compile_timeout_s  # of the second opinion
@@ -319,7 +318,7 @@ class Group(Job):
     def _keep_checks(self, checks: Sequence[Check], losses: Losses) -> None:
         context, cases = self.run.context, {case.name: case for case in self.cases}
         for check in checks:
-            left = [case for case in self.cases if case.name not in context.checks and case.name != check.case]
+            left = [case for case in self.cases if case.name not in self.run.checks and case.name != check.case]
             keep_check(context, check, cases[check.case], left)
         for lost in losses:
             keep_measured(context, (lost,), self.cases)
@@ -382,7 +381,7 @@ class Group(Job):
             if not left:
                 del run.jobs[compile_]
         for case in self.cases:
-            record = failed_at(case, why, run.builds, context.checks)
+            record = failed_at(case, why, run.builds, run.checks)
             if isinstance(record, Lost):
                 record = replace(record, generation=max(self.todo[0], 0), host=self.host, attempt=self.attempt)
             run.directory.append(record)

@@ -46,28 +46,26 @@ def require_cache(path: Path, artifacts: Mapping[str, ModelArtifact | Failure], 
 
 def compile_stage(
     context: Context, artifacts: Mapping[str, ModelArtifact | Failure], requests: Sequence[CompileRequest]
-) -> dict[str, Build]:
-    """Compile what is not compiled yet, small models first; all builds, by case."""
+) -> None:
+    """Compile what is not compiled yet, small models first."""
     cache, progress = BuildCache(cache_root()), context.progress
     cache.sweep()
     sweep_writing(cache_root())
     trim_outputs(cache_root())
-    builds = dict(context.done.builds)
-    fail_unmade(context, artifacts, builds)
+    fail_unmade(context, artifacts)
     progress.stage("Compile", len(requests))
     for item in _compiled(requests, cache, context):
         if isinstance(item, Underway):
             progress.step(", ".join(item.cases), advance=0)
             continue
         build, stderr = item
-        keep_build(context, build, stderr, builds)
+        keep_build(context, build, stderr)
         progress.step(build.case)
-    return builds
 
 
-def keep_build(context: Context, build: Build, stderr: str, builds: dict[str, Build]) -> None:
+def keep_build(context: Context, build: Build, stderr: str) -> None:
     """Write down what came of a compile, and say what failed."""
-    printed = stderr
+    printed, builds = stderr, context.done.builds
     if build.failure is not None:
         context.directory.log(build.case, stderr)
         cases = {case.name: case for case in context.prepared.cases}
@@ -83,8 +81,9 @@ def keep_build(context: Context, build: Build, stderr: str, builds: dict[str, Bu
     builds[build.case] = build
 
 
-def fail_unmade(context: Context, artifacts: Mapping[str, ModelArtifact | Failure], builds: dict[str, Build]) -> None:
+def fail_unmade(context: Context, artifacts: Mapping[str, ModelArtifact | Failure]) -> None:
     """Write down that cases failed whose model could not be made."""
+    builds = context.done.builds
     for case in context.prepared.cases:
         artifact = artifacts.get(case.model)
         if case.skip is None and isinstance(artifact, Failure) and case.name not in builds:

@@ -20,7 +20,7 @@ from harness.ir.roofline import count_work, measure_peak, peak_threads
 from harness.machine.environment import processor_identity
 from harness.metrics import ENCODINGS
 from harness.models.materialize import ModelArtifact
-from harness.records.run import Build, Failure, IrCounts, Peak, Storage, Work
+from harness.records.run import Failure, IrCounts, Peak, Storage, Work
 from harness.stages.ir import Compiled
 from harness.stages.prepare import Context
 from harness.verify import AnyRunnable
@@ -30,14 +30,14 @@ _STORAGE = TypeAdapter(Storage)
 _T = TypeVar("_T")
 
 
-def ir_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Failure], builds: Mapping[str, Build]) -> None:
+def ir_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Failure]) -> None:
     """Count the ops of every case that compiled, where the suite's [ir] names any, and size its encoded tensors."""
     suite = context.prepared.suite
     if not suite.ir and not suite.storage:
         return
     todo: dict[object, list[Compiled]] = {}  # those of one list have the same IR
     for case in context.prepared.cases:
-        build, artifact = builds.get(case.name), artifacts.get(case.model)
+        build, artifact = context.done.builds.get(case.name), artifacts.get(case.model)
         if build is None or build.failure is not None or case.name in context.done.ir:
             continue
         if isinstance(artifact, ModelArtifact):

@@ -20,7 +20,7 @@ from harness.process import Limits
 from harness.records.case import Case
 from harness.records.run import Build, Check, Failure, Lost, Reference, Round
 from harness.stages.models import peer_model
-from harness.stages.prepare import Context, GivenUp, Prepared, unchecked
+from harness.stages.prepare import Context, GivenUp, unchecked
 from harness.toolchain import Toolchain
 from harness.toolchain.tools import flag_name
 from harness.verify import AnyRunnable, References, Runnable, RunnablePeer, check_cases
@@ -30,20 +30,16 @@ from harness.verify.reference import has_text
 
 
 def lay_out_stage(
-    prepared: Prepared,
-    artifacts: Mapping[str, ModelArtifact | Failure],
-    builds: Mapping[str, Build],
-    scratch: Path,
-    *,
-    peers: bool,
+    context: Context, artifacts: Mapping[str, ModelArtifact | Failure], scratch: Path
 ) -> list[AnyRunnable]:
-    """Make every case ready that compiled, in the plan's order."""
+    """Make every case ready that compiled, in the plan's order; peers are only timed."""
+    prepared, builds = context.prepared, context.done.builds
     models, ready = {model.name: model for model in prepared.suite.models}, list[AnyRunnable]()
     for number, case in enumerate(prepared.cases):
         build, artifact = builds.get(case.name), artifacts.get(case.model)
         if case.skip is not None or not isinstance(artifact, ModelArtifact):
             continue
-        if case.peer is not None and peers:
+        if case.peer is not None and context.options.measure:
             ready.append(runnable_peer(case, prepared.peers[case.variant], models[case.model], artifact))
         elif case.peer is None and build is not None and build.failure is None:
             toolchain, folder = prepared.toolchain_of(case), scratch / str(number)
@@ -108,8 +104,7 @@ _BENCHMARK_CALLS = 10
 
 def verify_stage(context: Context, runnable: Sequence[AnyRunnable]) -> list[AnyRunnable]:
     """Check outputs; the cases that may be timed. Baselines run again on resuming: others need their outputs."""
-    prepared, progress, checks = context.prepared, context.progress, context.checks
-    checks.update(context.done.checks)
+    prepared, progress, checks = context.prepared, context.progress, context.done.checks
     cases = [item.case for item in runnable]
     open_groups = {case.group for case in cases if case.name not in checks}
     open_models = {case.model for case in cases if case.group in open_groups}
@@ -165,7 +160,7 @@ def run_checks(
 def keep_check(context: Context, check: Check, case: Case, left: Sequence[Case]) -> None:
     """Write down how a case was checked, and say what is wrong."""
     context.directory.append(check)
-    context.checks[check.case] = check
+    context.done.checks[check.case] = check
     if check.failure is not None:
         context.failed(case, check.failure, left)
 
@@ -276,7 +271,7 @@ def measure_stage(context: Context, runnable: Sequence[AnyRunnable]) -> None:
     for generation, name in rows:
         wanted = wanted_generation(context, name, generation, timed, groups=shares)
         members = [item for item in alive if item.case.group == name]
-        for result in run_generation(wanted, members, context.checks, context.given_up) if wanted and members else ():
+        for result in run_generation(wanted, members, done.checks, context.given_up) if wanted and members else ():
             keep_measured(context, result, [item.case for item in members])
             if isinstance(result, Round):
                 timed.update(turn.case for turn in result.turns)
@@ -344,7 +339,7 @@ def call_again_stage(context: Context, runnable: Sequence[AnyRunnable]) -> list[
     lost = set(context.done.lost)
     for name, items in members.items():
         context.progress.step(name, advance=0)
-        for result in call_group_again(name, items, context.checks, context.options.call_timeout_s):
+        for result in call_group_again(name, items, context.done.checks, context.options.call_timeout_s):
             context.directory.append(result)
             failed = next(item.case for item in items if item.case.name == result.case)
             context.failures.case(failed, result.failure)

@@ -303,10 +303,11 @@ def unchecked(case: Case, failure: Failure) -> Check:
 
 
 class Done(Evidence):
-    """What an interrupted run had finished, with the timed seconds and rounds of each group's generations."""
+    """What is done of a run: its builds and checks so far; of all else what it had before it was interrupted."""
 
     def __init__(self, run: Run) -> None:
         super().__init__(run)
+        # Timed seconds and rounds, by group and generation
         self.generations: dict[tuple[str, int], tuple[float, int]] = {}
         for timed in run.rounds:
             seconds, rounds = self.generations.get((timed.group, timed.generation), (0.0, 0))
@@ -335,7 +336,6 @@ class Context:
     progress: Progress
     failures: FailureNotes  # What is printed of them as they happen
     given_up: GivenUp  # What is not tried since another case timed out
-    checks: dict[str, Check] = field(default_factory=dict)  # Of all cases that were checked so far, by name
     with_reference: bool = True  # Whether iree-benchmark-module is asked of each case, which says what memory it takes
 
     def failed(self, case: Case, failure: Failure, untried: Iterable[Case] = ()) -> None:

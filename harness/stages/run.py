@@ -120,12 +120,13 @@ class Executor(DevicePlace):
         sentence, planned_s = to_do(context, requests, made, step_s)
         context.progress.note(sentence)
         context.progress.expect(planned_s)
-        builds = compile_stage(context, artifacts, requests)
-        context.directory.before_failure = partial(require_cache, context.directory.path, artifacts, builds)
-        ir_stage(context, artifacts, builds)
+        compile_stage(context, artifacts, requests)
+        directory, builds = context.directory, context.done.builds
+        directory.before_failure = partial(require_cache, directory.path, artifacts, builds)
+        ir_stage(context, artifacts)
         if options.measure:
             work_stage(context, artifacts)
-        runnable = lay_out_stage(context.prepared, artifacts, builds, scratch, peers=options.measure)
+        runnable = lay_out_stage(context, artifacts, scratch)
         right = verify_stage(context, runnable)
         if not options.measure:
             right = call_again_stage(context, right)

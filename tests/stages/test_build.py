@@ -63,10 +63,10 @@ class Compiling:
         artifacts = {"quick": replace(model, mlir_bytes=10), "slow": slow or replace(model, mlir_bytes=1000)}
         suite = a_suite(models=(a_model("quick"), a_model("slow")))
         context = self._under_way.context(cases, suite, replace(self._under_way.begun, builds=tuple(done)))
-        builds = compile_stage(context, artifacts, requests_of(context, artifacts))
+        compile_stage(context, artifacts, requests_of(context, artifacts))
         kept = [build.case for build in (*done, *self._under_way.run.builds)]
-        assert sorted(kept) == sorted(builds)
-        return builds
+        assert sorted(kept) == sorted(context.done.builds)
+        return context.done.builds
 
 
 @pytest.fixture

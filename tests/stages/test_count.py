@@ -53,8 +53,8 @@ def counted(
 ) -> dict[str, IrCounts]:
     """The stage on these builds; all records of the run so far."""
     suite = a_suite(ir=wanted, storage=storage)
-    context = under_way.context([STOCK, FAST, SLOW], suite, replace(under_way.begun, ir=tuple(done)))
-    ir_stage(context, {"net": under_way.artifact}, {build.case: build for build in builds})
+    context = under_way.context([STOCK, FAST, SLOW], suite, replace(under_way.begun, ir=tuple(done), builds=builds))
+    ir_stage(context, {"net": under_way.artifact})
     return {counts.case: counts for counts in under_way.run.ir}
 
 
