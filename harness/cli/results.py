@@ -1,19 +1,18 @@
 """`harness results list`, `tag`, `untag`, `merge` and `verify`."""
 
-from __future__ import annotations
-
 import contextlib
 import shlex
 import tempfile
 from dataclasses import KW_ONLY, asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 from cyclopts import App, Parameter
 
 from harness.cli.app import app
 from harness.cli.output import emit, print_text, tell
 from harness.errors import ExitCode, RunError, UsageError
+from harness.history.series import frame_records
 from harness.options import DataFormat, command_options
 from harness.progress import Silent, Terminal
 from harness.report import render
@@ -28,11 +27,8 @@ from harness.store.merging import merge as merge_folders
 from harness.store.merging import verify as verify_folders
 from harness.store.place import is_url, open_place, without_password
 from harness.store.run_directory import load_run
-from harness.store.tables import NOTHING_YET, open_tables
+from harness.store.tables import NOTHING_YET, Tables
 from harness.text import shown
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 results_app = App(name="results", help="Keep many runs: list, tag, merge and check them.")
 app.command(results_app)
@@ -119,11 +115,11 @@ def list_runs(results: str = "results", *, format: DataFormat = "terminal") -> i
         results: The results folder, a path or a URL.
         format: How to print it.
     """
-    with Terminal() as progress, open_tables(results, rows_of, progress) as tables:
-        runs = [{**row, "tags": list(row["tags"])} for row in _records(tables.query(_LIST))]
+    with Terminal() as progress, Tables(results, rows_of, progress) as tables:
+        runs = [{**row, "tags": list(row["tags"])} for row in frame_records(tables.query(_LIST))]
         comparisons = [
             {**row, "compares": _compares(tables.results / row["comparison"])}
-            for row in _records(tables.query(_COMPARISONS))
+            for row in frame_records(tables.query(_COMPARISONS))
         ]
         explanations = []
         for name in reversed(folder_names(tables.results, "explanation")):
@@ -141,10 +137,6 @@ def list_runs(results: str = "results", *, format: DataFormat = "terminal") -> i
     listed = {"runs": runs, "comparisons": comparisons, "explanations": explanations}
     emit(format, lambda: listed_page(runs, comparisons, explanations), lambda: to_json(listed))
     return ExitCode.OK
-
-
-def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
 
 
 def _compares(folder: Path) -> str:
@@ -173,7 +165,7 @@ def _tag(options: TagOptions, *, removed: bool) -> int:
             folder = find_folder(given, Path(results), kind="run")
             by_place.setdefault(str(folder.parent), {})[load_run(folder, rounds=False).header.id] = None
     for where, ids in by_place.items():
-        with open_tables(where, rows_of, Silent()) as tables:
+        with Tables(where, rows_of, Silent()) as tables:
             having = set(tables.query("SELECT run FROM tags WHERE tag = ?", [tag])["run"])
             known = set(tables.runs()["run"])
         for run in ids:

@@ -25,7 +25,7 @@ from harness.report.rows import rows_of
 from harness.store.marks import WITHOUT_EXPERIMENTS, RunChoice
 from harness.store.place import without_password
 from harness.store.schema import BETWEEN_HOSTS, Role
-from harness.store.tables import Tables, open_tables
+from harness.store.tables import Tables
 from harness.text import shown
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def open_history(
     place: str, *, progress: Progress | None = None, choice: RunChoice | None = WITHOUT_EXPERIMENTS
 ) -> History:
     """Open a results folder as a history to ask."""
-    return open_tables(place, rows_of, progress or Silent(), choice)
+    return Tables(place, rows_of, progress or Silent(), choice)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -81,22 +81,19 @@ class Tables:
 
     marks = Marks()  # What people said of runs and changes
 
-    def __init__(
-        self,
-        results: Path,
-        names: Sequence[str],
-        notes: Sequence[str],
-        rows_of: RowsOf,
-        progress: Progress,
-        choice: RunChoice | None = None,
-    ) -> None:
+    def __init__(self, place: str, rows_of: RowsOf, progress: Progress, choice: RunChoice | None = None) -> None:
         import pandas  # noqa: F401 (an interruption while DuckDB imports it would read as if it were missing)
 
-        self.results = results  # Of a URL, its mirror
+        opened = open_place(place)
+        opened.fetch()
+        names = opened.names()
+        if (opened.local / HEADER_FILE).is_file():
+            raise RunError(f"{opened.address}: is one run; give the folder that it lies in")
+        self.results = opened.local.resolve()  # Of a URL, its mirror
         self.ids: set[str] = set()  # Of all runs and comparisons that have rows
         self._rows_of = rows_of
         self._progress = progress
-        self._notes = list(notes)
+        self._notes = [f"{one_line(name)[:80]} is left out: {one_line(why)}" for name, why in opened.refused.items()]
         self._folders: dict[str, Path] = {}  # of runs, by id
         self._turns_loaded = False
         self._spill = tempfile.TemporaryDirectory(prefix="harness-history-")
@@ -295,14 +292,3 @@ def turn_rows(run: str, rounds: Sequence[Round]) -> list[dict[str, Any]]:
         for each in rounds
         for place, turn in enumerate(each.turns)
     ]
-
-
-def open_tables(place: str, rows_of: RowsOf, progress: Progress, choice: RunChoice | None = None) -> Tables:
-    """Open a results folder as tables."""
-    opened = open_place(place)
-    opened.fetch()
-    names = opened.names()
-    if (opened.local / HEADER_FILE).is_file():
-        raise RunError(f"{opened.address}: is one run; give the folder that it lies in")
-    refused = [f"{one_line(name)[:80]} is left out: {one_line(why)}" for name, why in opened.refused.items()]
-    return Tables(opened.local.resolve(), names, refused, rows_of, progress, choice)

@@ -16,7 +16,7 @@ from harness.report import render
 from harness.report.data import document_of
 from harness.report.rows import rows_of
 from harness.store.folders import BISECT, EXPLANATION, TUNING, find_folder, load_result, tunings_in
-from harness.store.tables import NOTHING_YET, open_tables
+from harness.store.tables import NOTHING_YET, Tables
 from harness.store.work_directory import (
     RECORD_FILE,
     VARIANT_FILE,
@@ -117,7 +117,7 @@ def test_an_explanation_is_found_merged_and_listed_and_has_no_rows(
     assert fates(merged(tmp_path / "there", into=here)) == {folder.name: "copied"}
     copy = here / folder.name
     assert EXPLANATION.load(copy) == explanation
-    with open_tables(str(here), rows_of, Silent()) as tables:
+    with Tables(str(here), rows_of, Silent()) as tables:
         assert tables.notes == (NOTHING_YET,)
     assert run_command_line(["results", "list", str(here)]) == 0
     listed = capsys.readouterr().out
