@@ -11,16 +11,10 @@ from tests.end_to_end.command import Harness
 DOCUMENT = Path(__file__).parents[2] / "docs" / "bisect.md"
 
 
-@pytest.fixture
-def shown() -> str:
-    """The whole `git bisect run` of the document."""
-    (script,) = (block for block in re.findall(r"^```sh\n(.*?)^```", DOCUMENT.read_text(), re.DOTALL | re.MULTILINE))
-    return str(script)
-
-
 def test_git_bisect_run_finds_the_commit_that_the_document_says(
-    harness: Harness, shown: str, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    (shown,) = re.findall(r"^```sh\n(.*?)^```", DOCUMENT.read_text(), re.DOTALL | re.MULTILINE)
     for who in ("AUTHOR", "COMMITTER"):
         monkeypatch.setenv(f"GIT_{who}_NAME", "Ada")
         monkeypatch.setenv(f"GIT_{who}_EMAIL", "ada@example.org")

@@ -1,4 +1,4 @@
-"""`harness compare`, from the command line to its exit status, with the real compiler and runtime."""
+"""`harness compare` and `explain`, from the command line to their exit status, with the real compiler and runtime."""
 
 import json
 import math
@@ -65,6 +65,33 @@ def test_a_slow_variant_is_found_and_an_inert_one_is_identical(runs: Harness) ->
     kept = load_rounds(path)
     assert len(kept) == slow["rounds"]
     assert {turn.case for measured in kept for turn in measured.turns} == {"base", "head"}
+
+
+@pytest.mark.timing
+def test_a_slow_variant_is_explained_drawn_and_printed_again(runs: Harness) -> None:
+    command = ("explain", "--within", BASE, "--variant", "slow", "--budget", "10")
+    ended = runs(*command, "--format", "json")
+    assert ended.returncode == 0, ended.stderr
+    found = document(ended)
+    assert (found["case"], found["method"], found["latency"]["verdict"]) == (SLOW, "profile", "regressed")
+    for side in ("base", "head"):
+        elsewhere = found[f"{side}_elsewhere"]
+        spent = sum(part[f"{side}_ns"] for part in found["parts"])
+        total = spent + sum(elsewhere["device_ns"].values()) + elsewhere["host_ns"]
+        assert total == pytest.approx(found["latency"][f"{side}_value"])
+    changed = [part for part in found["parts"] if part["verdict"] == "regressed"]
+    assert changed and changed[0]["differs_at"] and changed[0]["what"]
+    assert found["sentence"].startswith(SLOW)
+    assert found["command"] == ["harness", *command, "--format", "json"]
+
+    folder = next(path for path in (runs.folder / "results").iterdir() if path.name.endswith("-explain"))
+    assert folder.name == found["id"]
+    again = runs("report", "latest")
+    assert again.returncode == 0
+    assert "Where the time goes" in again.words
+    out = runs.folder / "waterfall.svg"
+    assert runs("plot", "latest", "--kind", "waterfall", "--out", str(out)).returncode == 0
+    assert out.stat().st_size > 1_000
 
 
 # --- Two runs ---

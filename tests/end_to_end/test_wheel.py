@@ -88,6 +88,13 @@ def example(packages: Path, made_once: MadeOnce) -> Harness:
     return Harness(made_once("example", run), packages)
 
 
+def script_of(variant: str, markdown: str) -> str:
+    """The commands that a report prints for a variant."""
+    found = re.search(rf"product/{variant}@cpu</summary>\n\n```sh\n(.*?)\n```", markdown, re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
 def matched(run: Run, variant: str) -> list[tuple[str, int | None]]:
     """How many places each rewrite of a variant matched."""
     (build,) = [build for build in run.builds if build.case == f"product/{variant}@cpu"]
@@ -120,10 +127,9 @@ def test_the_printed_commands_make_the_same_modules(example: Harness, installed:
     text = example("report", str(path), "--format", "markdown", "--full").stdout
     modules = {build.case: build.module_sha256 for build in example.run().builds}
     for variant in ("one-exp-once", "several"):
-        script = re.search(rf"product/{variant}@cpu</summary>\n\n```sh\n(.*?)\n```", text, re.DOTALL)
-        assert script is not None
-        assert f"harness export example.toml product --variant {variant} --device cpu" in script[1]
-        done = installed.shell(script[1])
+        script = script_of(variant, text)
+        assert f"harness export example.toml product --variant {variant} --device cpu" in script
+        done = installed.shell(script)
         assert done.returncode == 0, done.stderr
         assert "BM_main" in done.stdout
         (module,) = (installed.folder / f"product.{variant}.cpu").glob("*.vmfb")
@@ -153,10 +159,9 @@ def test_a_kernel_of_ones_own_is_called(installed: Harness) -> None:
     assert all(check.failure is None for check in run.checks), "its products are the same"
     assert any(turn.case == "product/own@cpu" for one in run.rounds for turn in one.turns)
     text = installed("report", str(path), "--format", "markdown").stdout
-    script = re.search(r"product/own@cpu</summary>\n\n```sh\n(.*?)\n```", text, re.DOTALL)
-    assert script is not None
-    done = installed.shell(script[1])
+    script = script_of("own", text)
+    done = installed.shell(script)
     assert done.returncode == 0, done.stderr
-    without = re.sub(r" --executable_plugin=\S+", "", script[1].splitlines()[-1])
+    without = re.sub(r" --executable_plugin=\S+", "", script.splitlines()[-1])
     done = installed.shell(without)
     assert done.returncode != 0, "without the plugin nothing has the function"
