@@ -35,6 +35,12 @@ class ModelArtifact:
     parameters: dict[str, Path]  # External weights by scope, where the suite has them
     onnx: Path | None = None  # The same function in ONNX, where the model has that form and it was asked for
 
+    @property
+    def parameter_flags(self) -> tuple[str, ...]:
+        """What follows --parameters=, one a scope, for a tool that runs in a folder with `input_files`."""
+        scopes = zip(self.parameters, _weight_names(self), strict=True)
+        return tuple(f"{scope}={name}" if scope else name for scope, name in scopes)
+
 
 def materialize(
     model: Model, *, store: Path, toolchain: Toolchain, limits: process.Limits, with_onnx: bool = False
@@ -119,15 +125,6 @@ def _relative(file: Path, folder: Path) -> str:
     return Path(os.path.relpath(file, folder)).as_posix()
 
 
-@dataclass(frozen=True, kw_only=True)
-class BenchFolder:
-    """Where IREE's tools run a case."""
-
-    folder: Path
-    inputs: tuple[str, ...]  # What follows --input=, one an argument
-    parameters: tuple[str, ...]  # What follows --parameters=, one a scope
-
-
 def input_files(artifact: ModelArtifact) -> dict[str, Path]:
     """Files that a case of this model reads beside its module, by the name under which command lines know them."""
     arguments = {argument.file.name: argument.file for argument in artifact.arguments}
@@ -140,15 +137,10 @@ def _weight_names(artifact: ModelArtifact) -> list[str]:
     return [f"parameters{number}{file.suffix}" for number, file in enumerate(artifact.parameters.values())]
 
 
-def lay_out(folder: Path, module: Path, artifact: ModelArtifact, files: Sequence[Path] = ()) -> BenchFolder:
-    """Link a module, its arguments and its external weights into a new folder."""
+def lay_out(folder: Path, module: Path, artifact: ModelArtifact, files: Sequence[Path] = ()) -> Path:
+    """Link a module, its arguments and its external weights into a new folder, where IREE's tools run; the folder."""
     folder.mkdir(parents=True)
     plugin_files = {path.name: path for path in files}
     for name, file in {MODULE_FILE: module, **input_files(artifact), **plugin_files}.items():
         (folder / name).symlink_to(file.resolve())
-    scopes = zip(artifact.parameters, _weight_names(artifact), strict=True)
-    return BenchFolder(
-        folder=folder,
-        inputs=tuple(argument.flag for argument in artifact.arguments),
-        parameters=tuple(f"{scope}={name}" if scope else name for scope, name in scopes),
-    )
+    return folder

@@ -56,7 +56,7 @@ def runnable_module(case: Case, build: Build, artifact: ModelArtifact, toolchain
         build=build,
         artifact=artifact,
         note=note,
-        bench=lay_out(folder, cache.module(build), artifact, cache.files(build)),
+        folder=lay_out(folder, cache.module(build), artifact, cache.files(build)),
         toolchain=toolchain,
         cpus=last_core() if case.pin else None,
     )
@@ -371,7 +371,7 @@ def _loadable(runnable: AnyRunnable) -> Loadable:
         return runnable.loadable
     return LoadableModule(
         name=runnable.case.name,
-        module=runnable.bench.folder / MODULE_FILE,
+        module=runnable.folder / MODULE_FILE,
         function=runnable.artifact.function,
         arguments=tuple(argument.for_worker() for argument in runnable.artifact.arguments),
         parameters=runnable.artifact.parameters,

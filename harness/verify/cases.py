@@ -116,7 +116,7 @@ def keep_refused(item: AnyRunnable, outputs: Sequence[Array], right: Right, prob
         if program.stat().st_size <= _LARGEST_BYTES:
             program = Path(shutil.copy(program, folder / "model.mlir"))
         if isinstance(item, Runnable):
-            for file in item.bench.folder.iterdir():
+            for file in item.folder.iterdir():
                 if file.is_symlink() and file.exists() and file.stat().st_size <= _LARGEST_BYTES:
                     shutil.copy(file, folder / file.name)
         for position, (ours, true) in enumerate(zip(outputs, right.outputs, strict=False)):
@@ -288,12 +288,12 @@ def _on_other_inputs(item: AnyRunnable) -> AnyRunnable | None:
         arguments = tuple(argument.for_worker() for argument in artifact.arguments)
         return replace(item, artifact=artifact, loadable=replace(item.loadable, arguments=arguments))
     files = input_files(artifact)
-    folder = item.bench.folder.with_name(f"{item.bench.folder.name}-other-inputs")
+    folder = item.folder.with_name(f"{item.folder.name}-other-inputs")
     folder.mkdir()
-    for link in item.bench.folder.iterdir():
+    for link in item.folder.iterdir():
         if link.is_symlink():  # what is none was written by a run
             (folder / link.name).symlink_to(files.get(link.name, link).resolve())
-    return replace(item, artifact=artifact, bench=replace(item.bench, folder=folder))
+    return replace(item, artifact=artifact, folder=folder)
 
 
 def _require_finite(outputs: Sequence[Array]) -> None:

@@ -20,7 +20,7 @@ from harness.errors import CaseError
 from harness.files import NPY_ERRORS
 from harness.measure.session import Group
 from harness.models.inputs import from_bf16_bits
-from harness.models.materialize import MODULE_FILE, BenchFolder, ModelArtifact
+from harness.models.materialize import MODULE_FILE, ModelArtifact
 from harness.peers.worker import LoadablePeer
 from harness.process import Finished, Limits
 from harness.records.case import Case
@@ -191,7 +191,7 @@ class Runnable:
     case: Case
     build: Build
     artifact: ModelArtifact
-    bench: BenchFolder
+    folder: Path  # As lay_out made it
     toolchain: Toolchain  # The toolchain that compiled it and runs it
     cpus: frozenset[int] | None  # Cores to hold its processes on; None: wherever the system puts them
     note: str = ""  # What a reader should know of how it is called
@@ -201,10 +201,10 @@ class Runnable:
         """The call that IREE's runtime tools make."""
         return ModuleCall(
             toolchain=self.toolchain,
-            folder=self.bench.folder,
+            folder=self.folder,
             function=self.artifact.function,
-            inputs=self.bench.inputs,
-            parameters=self.bench.parameters,
+            inputs=tuple(argument.flag for argument in self.artifact.arguments),
+            parameters=self.artifact.parameter_flags,
             uris=self.case.uris,
             run_flags=self.case.run_flags,
             cpus=self.cpus,
@@ -218,7 +218,7 @@ class Runnable:
 
     def outputs(self, limits: Limits) -> Sequence[Array]:
         """Run it once."""
-        if problem := misfit(module_devices(self.bench.folder / MODULE_FILE), self.case.uris):
+        if problem := misfit(module_devices(self.folder / MODULE_FILE), self.case.uris):
             raise CaseError("verify", problem)
         return run_once(self.call, self.build.outputs or 0, limits)
 

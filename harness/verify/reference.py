@@ -319,9 +319,9 @@ def _interpreted(runnable: Runnable, why: str, compile_limits: Limits, call_limi
     if build.module_sha256 == runnable.build.module_sha256:
         return f"{source} gives the same module"
     with tempfile.TemporaryDirectory(prefix="vmvx") as scratch:
-        bench = lay_out(Path(scratch) / "bench", builds.module(build), artifact)
+        folder = lay_out(Path(scratch) / "bench", builds.module(build), artifact)
         try:
-            outputs = replace(runnable, case=case, build=build, bench=bench).outputs(call_limits)
+            outputs = replace(runnable, case=case, build=build, folder=folder).outputs(call_limits)
         except CaseError as error:
             return f"{source}: {one_line(str(error))[:_LONGEST]}"
     return Right(source=f"{source}, since {why}", outputs=outputs, advice=_ADVICE)

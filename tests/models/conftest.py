@@ -83,14 +83,13 @@ def run_main(tmp_path_factory: pytest.TempPathFactory, toolchain: Toolchain) -> 
         ]
         compiled = process.run([str(toolchain.iree_compile), *command], cwd=folder, limits=LIMITS)
         assert compiled.ok, compiled.stderr
-        bench = lay_out(folder / "bench", module, artifact)
         call = ModuleCall(
             toolchain=toolchain,
-            folder=bench.folder,
+            folder=lay_out(folder / "bench", module, artifact),
             function=artifact.function,
-            inputs=bench.inputs,
-            parameters=bench.parameters,
-            uris=tuple(uris),
+            inputs=tuple(argument.flag for argument in artifact.arguments),
+            parameters=artifact.parameter_flags,
+            uris=uris,
         )
         return run_once(call, outputs, LIMITS)
 

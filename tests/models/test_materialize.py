@@ -16,7 +16,7 @@ from harness import process
 from harness.errors import CaseError, SuiteError
 from harness.models import Builder, BuiltModel, describe, load_argument, record, sources
 from harness.models.inputs import HELD_AS, bf16_bits, make_array, resolve, write_arguments
-from harness.models.materialize import MODULE_FILE, BenchFolder, input_files, lay_out
+from harness.models.materialize import MODULE_FILE, input_files, lay_out
 from harness.models.model import Input, Model
 from harness.models.residual_dense_block import BUILDER
 from harness.plugins.options import NoOptions
@@ -200,14 +200,10 @@ def test_all_that_a_command_line_names_is_linked_into_the_folder(
     parameters = {scope: tmp_path / name for scope, name in weights.items()}
     artifact, folder = make_artifact(add, inputs=inputs, parameters=parameters), tmp_path / "deep" / "bench"
     monkeypatch.chdir(tmp_path)
-    bench = lay_out(folder, Path("kept.vmfb"), artifact)
+    assert lay_out(folder, Path("kept.vmfb"), artifact) == folder
     monkeypatch.chdir("/")  # links hold wherever paths were relative to
-    assert bench == BenchFolder(
-        folder=folder,
-        inputs=("@input0.npy", "2xbf16=@input1.bin"),
-        parameters=("parameters0.irpa", "with/slash=parameters1.gguf"),
-    )
-    files = [flag.rpartition("=")[2] for flag in bench.parameters]
+    assert artifact.parameter_flags == ("parameters0.irpa", "with/slash=parameters1.gguf")
+    files = [flag.rpartition("=")[2] for flag in artifact.parameter_flags]
     assert [(folder / name).read_text() for name in (*files, MODULE_FILE)] == [*weights.values(), "kept.vmfb"]
     assert np.load(folder / "input0.npy").tolist() == [3.0, 3.0]
     assert {path.name for path in folder.iterdir()} == {MODULE_FILE, *input_files(artifact)}

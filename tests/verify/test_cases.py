@@ -47,7 +47,7 @@ def make_runnable(tmp_path: Path, fake: Toolchain) -> MakeRunnable:
             case=case,
             build=Build(case=case.name, command=(), cache_key="", outputs=len(values)),
             artifact=artifact,
-            bench=lay_out(tmp_path / f"bench{next(numbers)}" / case.name, tmp_path / "none", artifact),
+            folder=lay_out(tmp_path / f"bench{next(numbers)}" / case.name, tmp_path / "none", artifact),
             toolchain=fake,
             cpus=None,
         )
@@ -161,7 +161,7 @@ def test_other_devices_models_and_baselines(make_runnable: MakeRunnable) -> None
 
 def test_devices_that_are_not_the_programs_fail_the_case(make_runnable: MakeRunnable, fake: Toolchain) -> None:
     runnable = make_runnable("stock", "1")
-    module = runnable.bench.folder / "module.vmfb"
+    module = runnable.folder / "module.vmfb"
     module.unlink()
     module.write_bytes(b'HAL device `d` not found or unavailable: #hal.device.target<"vulkan", []>')
     (message,) = words(check([runnable])).values()
@@ -293,7 +293,7 @@ def test_a_peer_meets_other_inputs_too(make_runnable: MakeRunnable, monkeypatch:
         model=PeerModel(name="net", builder=None, inputs=()),
         arguments=arguments,
         threads=1,
-        cache=stock.bench.folder,
+        cache=stock.folder,
     )
     case = replace(stock.case, name=loadable.name, variant="onnxruntime", baseline=False, peer="onnxruntime")
     asked = []

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from harness.models.inputs import write_arguments
-from harness.models.materialize import BenchFolder, ModelArtifact
+from harness.models.materialize import ModelArtifact
 from harness.models.model import Input
 from harness.process import Limits
 from harness.records.run import Build
@@ -78,7 +78,7 @@ def test_the_interpreter_is_asked_where_the_evaluator_says_nothing(
         case=case,
         build=Build(case=case.name, command=(), cache_key="", module_sha256="aa", outputs=1),
         artifact=artifact,
-        bench=BenchFolder(folder=tmp_path, inputs=(), parameters=()),
+        folder=tmp_path,
         toolchain=real_toolchain,
         cpus=None,
     )
