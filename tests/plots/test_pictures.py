@@ -151,7 +151,8 @@ def plot(path: Path | str, out: Path, **options: Any) -> int:
 
 def test_one_picture(compared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one = tmp_path / "picture.PNG"
-    assert run_command_line(["plot", str(compared), "--kind", "forest", "--top", "2", "--out", str(one)]) == 0
+    latest = str(compared.parent / "latest")
+    assert run_command_line(["plot", latest, "--kind", "forest", "--top", "2", "--out", str(one)]) == 0
     assert one.read_bytes().startswith(b"\x89PNG")
     assert capsys.readouterr().err == f"{one}\n"
 
