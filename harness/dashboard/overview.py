@@ -46,19 +46,18 @@ WITH outcomes AS (
     QUALIFY row_number() OVER (
         PARTITION BY cases.suite, runs.machine_class, cases."case" ORDER BY runs.started DESC, runs.run DESC
     ) = 1
-), latency AS (
-    SELECT run, "case", series, "value" FROM points WHERE "role" = 'newest' AND metric = 'latency'
-), ratios AS (
-    SELECT run, "case", series, "value", low, high FROM points
-    WHERE "role" = 'newest' AND metric = 'latency-vs-baseline'
+), figures AS (
+    SELECT run, "case", metric, series, "value", low, high FROM points WHERE "role" = 'newest'
 )
 SELECT outcomes.suite, machine_class, device, model, variant, peer, outcomes."case" AS "case", outcomes.run AS run,
        outcomes.started AS started, newest, toolchain, status, stage, message,
        latency."value" AS latency_ns, latency.series AS latency_series,
        ratios."value" AS ratio, ratios.low AS low, ratios.high AS high, ratios.series AS ratio_series
 FROM outcomes
-LEFT JOIN latency ON latency.run = outcomes.run AND latency."case" = outcomes."case"
-LEFT JOIN ratios ON ratios.run = outcomes.run AND ratios."case" = outcomes."case"
+LEFT JOIN figures AS latency
+    ON latency.run = outcomes.run AND latency."case" = outcomes."case" AND latency.metric = 'latency'
+LEFT JOIN figures AS ratios
+    ON ratios.run = outcomes.run AND ratios."case" = outcomes."case" AND ratios.metric = 'latency-vs-baseline'
 ORDER BY newest DESC, outcomes.suite, machine_class, device, model, peer <> '', variant
 """
 

@@ -1,5 +1,7 @@
 """What pages load: lists of runs, series and changes, means over time, files of series, runs and commands."""
 
+from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -7,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from harness.dashboard.comparisons import compare_command
 from harness.dashboard.encode import Payload, key_of, metric_title, sparkline, table
@@ -51,7 +52,7 @@ def series_list(gathered: Gathered) -> Payload:
     """Every series with its last figure, its course and its last change; and the cases that pages refer to."""
     series, names = gathered.series, gathered.names
     points = [gathered.points_by_series[name] for name in series["series"]]
-    ends = [frame.iloc[-1] for frame in points]
+    ends = gathered.points.groupby("series").tail(1)
     changes = [gathered.changes_by_series.get(name, []) for name in series["series"]]
     last = [own[-1] if own else None for own in changes]
     keys = [key_of(f"{suite}\0{case}") for suite, case in zip(names["suite"], names["case"], strict=True)]
@@ -64,8 +65,8 @@ def series_list(gathered: Gathered) -> Payload:
             title=[metric_title(metric) for metric in series["metric"]],
             machine=series["machine_class"],
             **{name: series[name] for name in ("key", "metric", "unit", "role", "points")},
-            run=[end["run_number"] for end in ends],
-            **{name: [end[name] for end in ends] for name in ("toolchain", "value", "low", "high")},
+            run=ends["run_number"],
+            **{name: ends[name] for name in ("toolchain", "value", "low", "high")},
             changes=[len(own) for own in changes],
             worse=[change and change.is_worse for change in last],
             change=[change and change.ratio for change in last],
@@ -95,16 +96,14 @@ def change_list(gathered: Gathered, known: Acknowledgements) -> Payload:
 
 def run_files(gathered: Gathered) -> Iterator[tuple[str, Payload]]:
     """The key and the data of each run, in order of time: what became of its cases, and figures with their changes."""
-    points = gathered.points.copy()
-    before = points["value"].shift().where(points["series"] == points["series"].shift())
-    points["change"] = points["value"] / before
+    before = gathered.points.groupby("series")["value"].shift()
+    points = gathered.points.assign(change=gathered.points["value"] / before)
     facts = pd.DataFrame({"metric": gathered.series["metric"], "series_number": range(len(gathered.series))})
     points = points.join(facts.set_index(gathered.series["series"]), on="series")
     cases = gathered.history.query(_CASES)
     points_by_run, cases_by_run = (dict(iter(frame.groupby("run", sort=False))) for frame in (points, cases))
     for run in gathered.run_rows:
-        own_cases = cases_by_run.get(run["run"], cases[:0])
-        own_points = points_by_run.get(run["run"], points[:0])
+        own_cases, own_points = cases_by_run.get(run["run"], cases[:0]), points_by_run.get(run["run"], points[:0])
         yield run["key"], _run(gathered, run["suite"], own_cases, own_points)
 
 
@@ -213,23 +212,14 @@ def mean_panels(gathered: Gathered) -> Payload:
     return {"panels": sorted(panels, key=lambda panel: -panel["last"])}
 
 
-def chained_means(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The geometric mean of cases at each point, as if all points had the same cases.
-
-    The last point is the geometric mean over its own cases. From a point to the one before it, only cases that are in
-    both count: the level is divided by the geometric mean of how much these changed. Where all points have the same
-    cases, this is their geometric mean; a case that comes or goes does not move the line.
-    """
-    logs = np.log(values)
-    means = np.full(len(logs), np.nan)
-    means[-1] = np.nanmean(logs[-1])
-    for at in range(len(logs) - 1, 0, -1):
-        changes = logs[at] - logs[at - 1]
-        if np.isnan(changes).all():
-            break
-        means[at - 1] = means[at] - np.nanmean(changes)
-    levels: NDArray[np.float64] = np.exp(means)
-    return levels
+def chained_means(values: pd.DataFrame) -> pd.Series[float]:
+    """The geometric mean of cases, a column each, at each point, as if all points had the same cases."""
+    logs = values.transform(np.log)
+    # From a point to the one before it only cases count that are in both, so that one that comes or goes moves nothing.
+    to_before = -logs.diff().mean(axis="columns").shift(-1)
+    to_before.iloc[-1] = logs.iloc[-1].mean()
+    means: pd.Series[float] = to_before[::-1].cumsum(skipna=False)[::-1].transform(np.exp)
+    return means
 
 
 def _panel(gathered: Gathered, names: tuple[str, str, str], points: pd.DataFrame) -> Payload:
@@ -255,9 +245,5 @@ def _variants(points: pd.DataFrame, runs: list[int]) -> Iterator[Payload]:
     order = points.assign(is_peer=points["peer"] != "")
     for (_, variant, _), own in order.groupby(["is_peer", "variant", "peer"], sort=True):
         cases = own.pivot(index="run_number", columns="series", values="value")
-        means = dict(zip(cases.index, chained_means(cases.to_numpy(np.float64)), strict=True))
-        counts = cases.notna().sum(axis=1)
-        yield {
-            "variant": variant,
-            **table(len(runs), mean=[means.get(run) for run in runs], cases=[counts.get(run) for run in runs]),
-        }
+        means, counts = chained_means(cases).reindex(runs), cases.count(axis="columns").reindex(runs)
+        yield {"variant": variant, **table(len(runs), mean=means, cases=counts)}
