@@ -16,15 +16,7 @@ from typing import TYPE_CHECKING, Any
 from harness.dashboard.comparisons import comparison_facts, comparison_files, comparison_list
 from harness.dashboard.encode import Payload, count, cut, day, figure, key_of, level, metric_title, moved, script
 from harness.dashboard.gather import Acknowledgements, gather
-from harness.dashboard.overview import (
-    LATELY_DAYS,
-    LEGEND,
-    OUTCOME_DAYS,
-    is_small,
-    known_changes,
-    machines,
-    suites,
-)
+from harness.dashboard.overview import LATELY_DAYS, LEGEND, OUTCOME_DAYS, is_small, known_changes, machines, suites
 from harness.dashboard.tables import change_list, mean_panels, run_files, run_list, series_files, series_list
 from harness.errors import RunError, UsageError
 from harness.history.changes import Change

@@ -22,16 +22,7 @@ from harness.plots.canvas import (
     width_px,
 )
 from harness.records.comparison import Comparison
-from harness.report.forest import (
-    TONES,
-    USUAL_ROWS,
-    Forest,
-    ForestBlock,
-    ForestRow,
-    Tone,
-    floors_text,
-    forest_of,
-)
+from harness.report.forest import TONES, USUAL_ROWS, Forest, ForestBlock, ForestRow, Tone, floors_text, forest_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

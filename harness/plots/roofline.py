@@ -7,15 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from harness.errors import RunError
-from harness.plots.canvas import (
-    MARGIN,
-    WIDTH,
-    Canvas,
-    Drawing,
-    Look,
-    Theme,
-    look_of,
-)
+from harness.plots.canvas import MARGIN, WIDTH, Canvas, Drawing, Look, Theme, look_of
 from harness.records.run import Peak
 from harness.report.run_report import Report
 from harness.text import one_line

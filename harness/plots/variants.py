@@ -3,19 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass
 
-from harness.plots.canvas import (
-    BODY,
-    MARGIN,
-    ROOM,
-    SMALL,
-    WIDTH,
-    Canvas,
-    Drawing,
-    cut,
-    left_out_text,
-    widest,
-    width_px,
-)
+from harness.plots.canvas import BODY, MARGIN, ROOM, SMALL, WIDTH, Canvas, Drawing, cut, left_out_text, widest, width_px
 from harness.report.comparison import Change
 from harness.report.forest import Tone
 from harness.report.run_report import Report, outcome_text, run_line, verdict

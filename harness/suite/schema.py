@@ -5,16 +5,7 @@ docs/*.schema.json are made from these classes by `harness schema`.
 
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    JsonValue,
-    Strict,
-    field_serializer,
-    field_validator,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, Strict, field_serializer, field_validator, model_validator
 
 from harness.metrics import FLOORS, METRICS, PHASES
 from harness.records.case import Direction

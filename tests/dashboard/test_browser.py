@@ -10,16 +10,7 @@ import pytest
 
 from harness.dashboard.encode import figure, level
 from harness.dashboard.site import tuning_facts
-from tests.dashboard.made import (
-    COMPARISON,
-    EVIL,
-    HOSTILE,
-    NIGHTS,
-    STEP_AT,
-    digest,
-    key_of_series,
-    run_id,
-)
+from tests.dashboard.made import COMPARISON, EVIL, HOSTILE, NIGHTS, STEP_AT, digest, key_of_series, run_id
 from tests.report.tunings import make_nothing, make_tuning
 
 if TYPE_CHECKING:

@@ -16,15 +16,7 @@ from harness.history.events import group_changes
 from harness.history.series import usable_runs
 from harness.records.run import HostRecord, Placed, Run
 from tests.history import made
-from tests.history.made import (
-    NEWEST,
-    InMemory,
-    night_id,
-    of_other_programs,
-    step,
-    with_compile_times,
-    with_peer,
-)
+from tests.history.made import NEWEST, InMemory, night_id, of_other_programs, step, with_compile_times, with_peer
 
 AT, COUNT = 20, 32
 STOCK, TILED = "net/stock@cpu", "net/tiled@cpu"
