@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -77,30 +77,24 @@ def _change_text(change: Change | None) -> str:
     return f"{change.kind} {amount}, {change.cause}"
 
 
-def sparkline(values: Sequence[float], changes: Collection[int], width: int) -> tuple[str, str]:
+def sparkline(values: Sequence[float], changes: Sequence[int], width: int) -> tuple[str, str]:
     """Two lines of at most `width` characters: the values from their low to their high, and `^` under each change."""
     if not len(values):
         return "", ""
     levels = course(np.array(values), width)
     line = "".join(_BLOCKS[round(level * (len(_BLOCKS) - 1))] for level in levels)
-    ends = _ends(len(values), len(levels))
-    marked = {next(place for place, end in enumerate(ends) if end > change) for change in changes}
-    return line, "".join("^" if place in marked else " " for place in range(len(levels))).rstrip()
+    parts = np.array_split(np.arange(len(values)), len(levels))
+    return line, "".join("^" if np.isin(changes, part).any() else " " for part in parts).rstrip()
 
 
 def course(values: NDArray[np.float64], places: int, *, least_span: float = 0.0) -> list[float]:
     """The course of a series as levels between 0, its low, and 1, its high."""
-    ends = _ends(len(values), min(len(values), max(places, 1)))
-    medians = np.array([np.median(values[start:end]) for start, end in zip([0, *ends], ends, strict=False)])
+    medians = np.array([np.median(part) for part in np.array_split(values, min(len(values), max(places, 1)))])
     low, high = (float(value) for value in np.percentile(values, [_LOW, _HIGH]))
     missing = max(abs(float(np.median(values))) * least_span - (high - low), 0.0)
     low, high = low - missing / 2, high + missing / 2
-    scaled = (np.clip(medians, low, high) - low) / (high - low) if high > low else np.zeros(len(ends))
+    scaled = (np.clip(medians, low, high) - low) / (high - low) if high > low else np.zeros(len(medians))
     return [float(level) for level in scaled]
-
-
-def _ends(values: int, places: int) -> list[int]:
-    return [round((place + 1) * values / places) for place in range(places)]
 
 
 # --- Tables and answers ---

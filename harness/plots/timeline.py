@@ -52,7 +52,8 @@ def draw_timeline(points: pd.DataFrame, changes: Sequence[Change], reference: pd
         _draw_changes(axes, line, canvas.theme)
         _draw_values(axes, line, canvas.theme)
         _write_changes(canvas, line, top)
-        _write_days(axes, line)
+        stride = math.ceil(line.size / _MOST_DAYS)
+        axes.set_xticks(range(0, line.size, stride), [drawable(day) for day in line.days[::stride]])
         _write_toolchains(canvas, line, top + _PLOT)
         canvas.foot(_FOOT)
 
@@ -127,14 +128,12 @@ def _color(change: Change, theme: Theme) -> str:
 
 
 def _draw_values(axes: Axes, line: Timeline, theme: Theme) -> None:
-    runs = np.arange(line.size)
-    color, pixel = theme.series[0], POINTS_PER_PIXEL
+    runs, color = np.arange(line.size), theme.series[0]
     known = np.flatnonzero(np.isfinite(line.reference))
-    axes.plot(
-        known, line.reference[known], color=theme.axis, linewidth=1.1, marker=".", markersize=3, alpha=0.8, zorder=3
-    )
+    look: Any = {"color": theme.axis, "linewidth": 1.1, "marker": ".", "markersize": 3, "alpha": 0.8, "zorder": 3}
+    axes.plot(known, line.reference[known], **look)
     axes.fill_between(runs, line.low, line.high, color=color, alpha=0.16, linewidth=0, zorder=2.5)
-    size = 4.0 * pixel if line.size <= _MOST_DOTS else 0.0
+    size = 4.0 * POINTS_PER_PIXEL if line.size <= _MOST_DOTS else 0.0
     axes.plot(runs, line.value, color=color, linewidth=0.9, marker="o", markersize=size, zorder=4)
     bottom, top = axes.get_ylim()
     for beyond, edge, marker in ((line.value > top, top, 10), (line.value < bottom, bottom, 11)):
@@ -157,11 +156,6 @@ def _write_changes(canvas: Canvas, line: Timeline, top: float) -> None:
         if row is not None:
             ends[row] = x + half
             canvas.note(x, top - 9 - row * 16, text, bold=True, align="center", color=_color(change, canvas.theme))
-
-
-def _write_days(axes: Axes, line: Timeline) -> None:
-    stride = math.ceil(line.size / _MOST_DAYS)
-    axes.set_xticks(range(0, line.size, stride), [drawable(day) for day in line.days[::stride]])
 
 
 def _write_toolchains(canvas: Canvas, line: Timeline, bottom: float) -> None:

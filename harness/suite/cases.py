@@ -30,10 +30,8 @@ from harness.toolchain.tools import flag_name, merge_flags
 def across_toolchains(plans: Sequence[Sequence[Case]]) -> tuple[Case, ...]:
     """The cases of one suite under several toolchains, each case followed by itself under the others.
 
-    A single plan stays as it is. In a plan of several, names end in the toolchain, as in `net/stock@cpu:3.12.0`, and
-    each group has one baseline: the suite's baseline variant under the first toolchain that runs it here. All other
-    cases, also those of the baseline variant under another toolchain, are compared with it. A peer has no toolchain
-    and one case. Each plan has the same cases in the same order.
+    Their names end in the toolchain, as in `net/stock@cpu:3.12.0`. Each group has one baseline: the baseline variant
+    under the first toolchain that runs it here. A single plan stays as it is, and a peer has one case.
     """
     if len(plans) == 1:
         return tuple(plans[0])
@@ -159,9 +157,8 @@ def plan_cases(
 ) -> tuple[Case, ...]:
     """All cases of a suite under one toolchain, model by model, device by device, the baseline first and peers last.
 
-    The order does not depend on the toolchain. Each selected case brings its baseline. `model_ids` are content hashes
-    of the models' definitions; variants without plugins need no entry in `plugins`; `missing_peers` says why a peer
-    cannot be used here, as a sentence, by label.
+    Each selected case brings its baseline. `model_ids` are content hashes of the models' definitions; `missing_peers`
+    says why a peer cannot be used here, as a sentence, by label.
     """
     variants = sorted(suite.variants, key=lambda variant: variant.name != suite.baseline)
     cells = {

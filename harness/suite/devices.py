@@ -71,15 +71,13 @@ def devices_among(
             infos.append(_by_uri(offered, uri))
         missing = next((info for info in infos if isinstance(info, str)), None)
         here = [info for info in infos if isinstance(info, DeviceInfo)]
-        found[device.name] = (
-            Presence(missing=missing)
-            if missing is not None
-            else Presence(
-                facts=" + ".join(info.facts for info in here),
-                name=" + ".join(info.name for info in here if driver_of(info.uri) not in PROCESSORS and info.name),
-                environment=environment(chosen) if chosen is not None else {},
-            )
+        found[device.name] = Presence(
+            facts=" + ".join(info.facts for info in here),
+            name=" + ".join(info.name for info in here if driver_of(info.uri) not in PROCESSORS and info.name),
+            environment=environment(chosen) if chosen is not None else {},
         )
+        if missing is not None:
+            found[device.name] = Presence(missing=missing)
     return found
 
 
@@ -116,11 +114,9 @@ def fits(device: Device, host: str, machine_class: str) -> bool:
 
 
 def each_host(suite: Suite, hosts: Mapping[str, str]) -> Suite:
-    """The suite with one device for each host that fits in the place of each device with hosts = "each".
+    """The suite with one device, `<device>.<host>`, for each host that fits a device with hosts = "each".
 
-    Such a device is called `<device>.<host>`, and its cases have an identity of their own. What the suite says of cases
-    on the device holds for those on each of them. A device that no host fits stays as it is. `hosts` has the class of
-    each, by its name.
+    What it says of cases on the device holds on each of them. `hosts` has the class of each, by its name.
     """
     becomes = _becoming(suite, hosts)
     names = {device.name for device in suite.devices}
