@@ -102,6 +102,7 @@ def test_a_spec_changes_the_code_or_it_is_told_why_not(
     found = {name: try_out(layer, spec, module, tmp_path / name) for name, spec in specs.items()}
     own, other, stranger = (each for each in found.values() if isinstance(each, Compiled))
     assert (own.matched, other.matched, stranger.matched) == (0, 1, 0)
+    assert own.sha256 == stranger.sha256 != other.sha256
     called, batch = as_loadable("other", module, other.module, layer.function, LIMITS)
     assert (called.name, called.function, called.module) == ("other", layer.function, other.module)
     assert batch > 1
