@@ -34,16 +34,10 @@ LATENCY_ROW = "the whole case"
 # A profile that makes calls longer by more than this share is said.
 _HEAVY_PROFILE = 0.2
 
+# Of base's program and of head's, in any order; those that no call dispatches are left out.
+Executables: TypeAlias = tuple[Sequence[Executable], Sequence[Executable]]
 # Profiles of base and of head, in generation 0, 1, ...
 Turns: TypeAlias = Callable[[int], tuple[Profile, Profile]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ProgramSide:
-    """One side of a case."""
-
-    module: Module
-    executables: tuple[Executable, ...]  # Of its program, in any order; those that no call dispatches are left out
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,11 +90,17 @@ class Generations:
 
 
 def attribute(
-    base: ProgramSide, head: ProgramSide, policy: MeasurementPolicy, folder: Path, *, once: Once, on_beyond: OnBeyond
+    modules: tuple[Module, Module],
+    executables: Executables,
+    policy: MeasurementPolicy,
+    folder: Path,
+    *,
+    once: Once,
+    on_beyond: OnBeyond,
 ) -> Attribution:
-    """Measure both sides, and judge each part."""
-    task = latency_task(LATENCY_ROW, base.module, head.module, policy)
-    executables = (base.executables, head.executables)
+    """Measure base and head, and judge each part."""
+    base, head = modules
+    task = latency_task(LATENCY_ROW, base, head, policy)
 
     def judged(method: Method, turns: Turns) -> Attribution:
         def measure(number: int) -> Sampled:
@@ -113,17 +113,17 @@ def attribute(
         return judge_parts(executables, generations, task, method=method, on_beyond=on_beyond)
 
     notes: tuple[str, ...] = ()
-    if all(can_profile(side.module.loadable.toolchain) for side in (base, head)):
+    if all(can_profile(module.loadable.toolchain) for module in modules):
         try:
-            return judged("profile", ProfiledTurns(base.module, head.module, folder / "profiles", policy.limits))
+            return judged("profile", ProfiledTurns(base, head, folder / "profiles", policy.limits))
         except Unprofiled as error:
-            notes = (f"the runtime has no profile of {', '.join(head.module.case.uris)}: {error}",)
-    found = judged("alone", AloneTurns(base.module, head.module, executables, folder / "alone", policy))
+            notes = (f"the runtime has no profile of {', '.join(head.case.uris)}: {error}",)
+    found = judged("alone", AloneTurns(base, head, executables, folder / "alone", policy))
     return replace(found, notes=(*notes, *found.notes))
 
 
 def judge_parts(
-    executables: tuple[Sequence[Executable], Sequence[Executable]],
+    executables: Executables,
     generations: Generations,
     like: Task,
     *,

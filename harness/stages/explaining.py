@@ -15,7 +15,7 @@ from harness.compare.rows import measured_row
 from harness.compare.samplers import MeasurementPolicy, Module, words_of_modules
 from harness.compare.sides import Named, resolve, side_facts, what_is_named
 from harness.errors import CaseError, UsageError
-from harness.explain.attribute import LATENCY_ROW, Attribution, Once, ProgramSide, Sampled, attribute, sides_ns
+from harness.explain.attribute import LATENCY_ROW, Attribution, Once, Sampled, attribute, sides_ns
 from harness.explain.code import Code, final_code
 from harness.explain.ir_diff import Program, schedule_differences, with_differences
 from harness.explain.summary_sentence import explanation_sentence, labels_of
@@ -176,16 +176,14 @@ def _measure(
             progress.note(sentence)
         notes.append(sentence)
 
-    base, head = (
-        ProgramSide(module=module, executables=parts.executables)
-        for module, parts in zip(programs.modules, programs.parts, strict=True)
-    )
+    base, head = programs.parts
     with (
         only_one_measures(progress.note, wait=policy.wait),
         tempfile.TemporaryDirectory(prefix="harness-explain-", ignore_cleanup_errors=True) as folder,
     ):
         progress.stage(f"Measure ({policy.budget_s:.0f} s at most)", 1)
-        found = attribute(base, head, policy, Path(folder), once=counted, on_beyond=note_once)
+        executables = base.executables, head.executables
+        found = attribute(programs.modules, executables, policy, Path(folder), once=counted, on_beyond=note_once)
     progress.step("")
     return found
 

@@ -12,7 +12,7 @@ from harness.compare.engine import Generation, Task, decide
 from harness.compare.samplers import MeasurementPolicy
 from harness.errors import CaseError
 from harness.explain import attribute as attributing
-from harness.explain.attribute import Attribution, Generations, ProgramSide, Sampled, attribute, judge_parts, sides_ns
+from harness.explain.attribute import Attribution, Generations, Sampled, attribute, judge_parts, sides_ns
 from harness.explain.parts import match_parts
 from harness.explain.profile import Profile, Unprofiled
 from harness.ir.differences import Executable
@@ -252,12 +252,11 @@ def test_what_cannot_be_profiled_on_both_sides_is_timed_alone(
     like = Task(name="", sample=lambda number: sample(number).latency, rule=Rule(), budget_s=60)
     for name, stand_in in (("latency_task", like), ("ProfiledTurns", profiled), ("AloneTurns", turns)):
         monkeypatch.setattr(attributing, name, lambda *_, made=stand_in: made)
-    base, head = (
-        ProgramSide(module=a_module(toolchain, tmp_path), executables=tuple(EXECUTABLES)) for toolchain in toolchains
-    )
+    base, head = (a_module(toolchain, tmp_path) for toolchain in toolchains)
     policy = MeasurementPolicy(rule=Rule(), budget_s=60, seed=0, call_limit_s=60, limits=Limits(seconds=60))
     asked: list[tuple[Method, int]] = []
-    found = attribute(base, head, policy, tmp_path / "folder", once=once, on_beyond=lambda *_: None)
+    folder, both = tmp_path / "folder", (EXECUTABLES, EXECUTABLES)
+    found = attribute((base, head), both, policy, folder, once=once, on_beyond=lambda *_: None)
     assert found.method == ("profile" if profilers == 2 and not refuses else "alone")
     assert asked[refuses:] == [(found.method, number) for number in range(len(found.generations))]
     assert len(found.parts) == 2

@@ -14,7 +14,7 @@ from harness.compare.engine import Generation, Outcome
 from harness.compare.pairs import Pair, Side
 from harness.compare.samplers import MeasurementPolicy, Module
 from harness.errors import CaseError, Interrupted, UsageError
-from harness.explain.attribute import Attribution, Once, ProgramSide, Sampled
+from harness.explain.attribute import Attribution, Once, Sampled
 from harness.explain.code import Code
 from harness.explain.profile import Profile
 from harness.ir.differences import Executable, ProgramParts
@@ -168,9 +168,9 @@ class Edges:
         return Module(case=case, loadable=loadable, mlir=Path("model.mlir"), files=(), build=build)
 
     def _attribute(
-        self, base: ProgramSide, head: ProgramSide, policy: MeasurementPolicy, folder: Path, **given: Any
+        self, modules: tuple[Module, Module], _: object, policy: MeasurementPolicy, folder: Path, **given: Any
     ) -> Attribution:
-        assert (base.module.case, head.module.case, policy) == (STOCK, FASTER, POLICY)
+        assert (*(module.case for module in modules), policy) == (STOCK, FASTER, POLICY)
         assert folder.is_dir() and not list(folder.iterdir())
         self.once = given["once"]
         outcome = Outcome(name="latency", decision="regressed", reason="confirmed", generations=(LATENCY,))
