@@ -4,7 +4,7 @@ What they do is in harness.rewrites; here are their names, versions and options.
 program would be rewritten into another one.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, make_dataclass
 from typing import Any
 
 from harness.plugins.halide_schedule import HalideScheduleOptions, transform_library
@@ -12,114 +12,69 @@ from harness.plugins.options import NoOptions
 from harness.plugins.plugin import Plugin, Rewrite, TransformLibrary, TuningSpec, written_file
 
 _SINCE = ">=3.12"
-# What goes before and after any rewrite that isolates convolutions.
-_NAMES = Rewrite(function="harness.rewrites.tuned:name_convolutions", arguments={})
-_IN_PLACE = Rewrite(function="harness.rewrites.regions:regions_in_place", arguments={})
 
 
-def _one_rewrite(
-    name: str, description: str, function: str, options: type[Any] = NoOptions, **step: Any
-) -> Plugin[Any]:
-    """A plugin of a single function in harness.rewrites, which takes its options."""
-    rewrite = Rewrite(function=f"harness.rewrites.{function}", **step)
-    return Plugin(
-        name=name,
-        version="1",
-        description=description,
-        options=options,
-        steps=lambda _: (rewrite,),
-        toolchains=_SINCE,
-    )
+def _rewrite(function: str, **more: Any) -> Rewrite:
+    return Rewrite(function=f"harness.rewrites.{function}", **more)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ShareConcatOptions:
-    """See harness.rewrites.share_concat."""
-
-    padding: bool = True
-
-
-@dataclass(frozen=True, kw_only=True)
-class IngressOptions:
-    """See harness.rewrites.ingress."""
-
-    fill_init: bool = True
-    outs_style: bool = True
-    fold_transpose: bool = True
-    generic_matmul: bool = True
-    relu_to_maximum: bool = True
+def _plugin(name: str, description: str, *steps: Rewrite, **more: Any) -> Plugin[Any]:
+    """A plugin of functions in harness.rewrites."""
+    usual = {"version": "1", "options": NoOptions, "toolchains": _SINCE}
+    return Plugin(name=name, description=description, steps=lambda _: steps, **{**usual, **more})
 
 
-@dataclass(frozen=True, kw_only=True)
-class ChannelsLastOptions:
-    """See harness.rewrites.channels_last."""
+def _switches(**defaults: bool) -> type[Any]:
+    """Options that are on or off; the functions say what they do."""
+    fields = [(name, bool, default) for name, default in defaults.items()]
+    return make_dataclass("Switches", fields, frozen=True, kw_only=True)
 
-    depthwise: bool = True
 
-
-SHARE_CONCAT = _one_rewrite(
+SHARE_CONCAT = _plugin(
     "share-concat",
     "Concatenations that are a contiguous run of a larger one's parts share its buffer",
-    "share_concat:share_concat",
-    ShareConcatOptions,
+    _rewrite("share_concat:share_concat"),
+    options=_switches(padding=True),
 )
-REPLICATE_STORES = _one_rewrite(
+REPLICATE_STORES = _plugin(
     "replicate-stores",
     "A dispatch writes its result into each tensor that it is inserted into",
-    "dispatches:replicate_stores",
-    phase="flow",
+    _rewrite("dispatches:replicate_stores", phase="flow"),
 )
-FUSE_PADDING = _one_rewrite(
+FUSE_PADDING = _plugin(
     "fuse-padding",
     "Padding is written by the dispatch whose result it surrounds; contiguous insertions stay apart",
-    "dispatches:fuse_padding",
-    phase="flow",
+    _rewrite("dispatches:fuse_padding", phase="flow"),
 )
-INGRESS_CANONICALIZE = _one_rewrite(
+INGRESS_CANONICALIZE = _plugin(
     "ingress-canonicalize",
     "The linalg of PyTorch exporters in the form that tpp-mlir's generator writes",
-    "ingress:ingress_canonicalize",
-    IngressOptions,
+    _rewrite("ingress:ingress_canonicalize"),
+    options=_switches(fill_init=True, outs_style=True, fold_transpose=True, generic_matmul=True, relu_to_maximum=True),
 )
-CHANNELS_LAST = _one_rewrite(
+CHANNELS_LAST = _plugin(
     "channels-last",
     "NCHW convolutions become NHWC ones, and what is around them goes along",
-    "channels_last:channels_last",
-    ChannelsLastOptions,
+    _rewrite("channels_last:channels_last"),
+    options=_switches(depthwise=True),
 )
 
-
-@dataclass(frozen=True, kw_only=True)
-class IsolateOptions:
-    """See harness.rewrites.regions."""
-
-    depthwise: bool = False
-    pooling: bool = True
-
-
-ISOLATE = Plugin(
-    name="isolate",
-    version="1",
-    description="Channels-last convolutions of one image in dispatch regions, where a tuning spec can reach them",
-    options=IsolateOptions,
-    steps=lambda _: (_NAMES, Rewrite(function="harness.rewrites.regions:isolate_convolutions"), _IN_PLACE),
+# What goes before and after any rewrite that isolates convolutions.
+_NAMES = _rewrite("tuned:name_convolutions", arguments={})
+_IN_PLACE = _rewrite("regions:regions_in_place", arguments={})
+ISOLATE = _plugin(
+    "isolate",
+    "Channels-last convolutions of one image in dispatch regions, where a tuning spec can reach them",
+    *(_NAMES, _rewrite("regions:isolate_convolutions"), _IN_PLACE),
+    options=_switches(depthwise=False, pooling=True),
     backends=("llvm-cpu",),
-    toolchains=_SINCE,
 )
-
-
-TUNED = Plugin(
-    name="tuned",
+TUNED = _plugin(
+    "tuned",
+    "Lowering configurations for channels-last convolutions, derived from their shapes and the target",
+    *(_NAMES, _rewrite("tuned:tune_convolutions", arguments={}, for_target=True), _IN_PLACE),
     version="3",
-    description="Lowering configurations for channels-last convolutions, derived from their shapes and the target",
-    options=NoOptions,
-    steps=lambda _: (
-        _NAMES,
-        Rewrite(function="harness.rewrites.tuned:tune_convolutions", arguments={}, for_target=True),
-        _IN_PLACE,
-    ),
     backends=("llvm-cpu",),
-    toolchains=_SINCE,
 )
 
 
