@@ -11,7 +11,6 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Literal
 
@@ -34,7 +33,7 @@ from harness.progress import Progress
 from harness.records.bisection import Bisection, Nearer, Position, Trial
 from harness.records.comparison import Verdict
 from harness.report import render
-from harness.stages.explaining import AskedPair, explain_pair, keep
+from harness.stages.explaining import AskedPair, explain_and_keep
 from harness.stages.ir import the_case
 from harness.stages.options import BisectOptions, OneCase, VerdictOptions
 from harness.stages.run import run_suite
@@ -256,15 +255,14 @@ class BisectSession(ABC):
         pair = Pair(name=self.options.chosen[1], base=base.case, head=head.case)
         try:
             with self._counting_seconds():
-                found = explain_pair(
+                explanation, path = explain_and_keep(
                     AskedPair(pair=pair, base=base.side, head=head.side),
                     {place.toolchain.version: place.toolchain for place in (base, head)},
                     self._policy(Rule(floor=self.floor)),
                     self.progress,
-                    created=datetime.now(timezone.utc),
+                    self.options.results,
                     command=() if self.options.over == "releases" else self.directory.begun.command,
                 )
-            explanation, path = keep(found, self.options.results, base.side.run.header.suite_name)
         except (CaseError, RunError) as error:
             self.progress.note(f"The step is not explained: {error}")
             return KeptSentence()

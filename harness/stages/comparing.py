@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from harness.report import render
 from harness.report.comparison import real_rows
 from harness.report.data import document_of
 from harness.report.explanation_page import short_form
-from harness.stages.explaining import AskedPair, explain_pair, keep
+from harness.stages.explaining import AskedPair, explain_and_keep
 from harness.stages.options import compile_limits
 from harness.stages.session import SidesSession, going_on, policy_of, words_of
 from harness.store.work_directory import ComparisonDirectory
@@ -138,14 +137,9 @@ def _explained(row: Row, plan: Plan, toolchains: Mapping[str, Toolchain], sessio
     options, rule = session.options, plan.rules[LATENCY.name]
     session.progress.note(f"Explaining the regression of {row.case}")
     try:
-        explanation = explain_pair(
-            AskedPair(pair=pair, base=plan.base, head=plan.head, within=plan.within),
-            toolchains,
-            policy_of(options, rule, budget_s=options.explain_budget, cap_s=options.row_cap, noise=session.noise),
-            session.progress,
-            created=datetime.now(timezone.utc),
-        )
-        explanation, _ = keep(explanation, options.results, plan.head.run.header.suite_name)
+        policy = policy_of(options, rule, budget_s=options.explain_budget, cap_s=options.row_cap, noise=session.noise)
+        asked = AskedPair(pair=pair, base=plan.base, head=plan.head, within=plan.within)
+        explanation, _ = explain_and_keep(asked, toolchains, policy, session.progress, options.results)
     except Interrupted:
         raise
     except HarnessError as error:

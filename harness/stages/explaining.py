@@ -115,10 +115,19 @@ def explain_pair(
     return replace(explanation, sentence=sentence)
 
 
-def keep(explanation: Explanation, results: Path, suite: str) -> tuple[Explanation, Path]:
-    """Keep an explanation in a results folder: with its id, and the folder."""
-    with ExplanationDirectory.create(results, suite, datetime.now(timezone.utc)) as directory:
-        return keep_in(directory, explanation), directory.path
+def explain_and_keep(
+    asked: AskedPair,
+    toolchains: Mapping[str, Toolchain],
+    policy: MeasurementPolicy,
+    progress: Progress,
+    results: Path,
+    command: Sequence[str] = (),
+) -> tuple[Explanation, Path]:
+    """Explain a pair for a line that goes on, and keep the explanation in a results folder; and its folder."""
+    now = datetime.now(timezone.utc)
+    found = explain_pair(asked, toolchains, policy, progress, created=now, command=command)
+    with ExplanationDirectory.create(results, asked.head.run.header.suite_name, now) as directory:
+        return keep_in(directory, found), directory.path
 
 
 def keep_in(directory: ExplanationDirectory, explanation: Explanation) -> Explanation:

@@ -206,15 +206,14 @@ def test_a_step_is_explained_by_what_shows_it(
     sides: list[tuple[str, str]] = []
     latency = SimpleNamespace(verdict=verdict, reason="too few generations")
 
-    def explain(asked: AskedPair, *_: object, **__: object) -> object:
+    def explain(asked: AskedPair, *_: object, **__: object) -> tuple[object, Path]:
         of_base, of_head = asked.pair.both
         sides.append((of_base.toolchain, of_head.toolchain))
         if len(sides) == 1:
             raise KeyboardInterrupt
-        return SimpleNamespace(id="an-explanation", sentence="It tiles otherwise.", latency=latency)
+        return SimpleNamespace(id="an-explanation", sentence="It tiles otherwise.", latency=latency), Path("kept")
 
-    monkeypatch.setattr(bisect_session, "explain_pair", explain)
-    monkeypatch.setattr(bisect_session, "keep", lambda found, *_: (found, Path("kept")))
+    monkeypatch.setattr(bisect_session, "explain_and_keep", explain)
     machine.times, notes = since("3.1.0", 1.0, 1.4), Notes()
     with pytest.raises(Interrupted):
         over_releases()

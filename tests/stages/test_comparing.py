@@ -13,7 +13,7 @@ from harness.compare.remeasure import RowBench
 from harness.errors import CaseError, Interrupted, UsageError
 from harness.records.comparison import Row
 from harness.records.explanation import Explanation
-from harness.stages import comparing
+from harness.stages import comparing, explaining
 from harness.stages.comparing import MOST_ROWS, ComparisonSession, compare_sides, explain_regressions
 from harness.stages.explaining import AskedPair
 from harness.stages.options import RunOptions
@@ -60,7 +60,7 @@ def test_the_largest_regressions_are_explained_and_kept_and_one_that_cannot_be_s
             raise CaseError("ir", "its IR cannot be had")
         return replace(make_explanation(), case=asked.pair.name)
 
-    monkeypatch.setattr(comparing, "explain_pair", explain)
+    monkeypatch.setattr(explaining, "explain_pair", explain)
     session = ComparisonSession(CompareOptions(results=tmp_path))
     session.progress = notes = Notes()
     regressed = [make_timed(case.name, 1.0, 1.1 + number / 10, "regressed") for number, case in enumerate(CASES[:-1])]
