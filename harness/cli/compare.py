@@ -25,7 +25,7 @@ from harness.stages.comparing import ComparisonSession, InterruptedComparison, b
 from harness.stages.explaining import ExplanationSession, explain_pair, keep_in
 from harness.stages.options import ExplainOptions, RunOptions
 from harness.stages.run import run_suite
-from harness.stages.session import going_on, policy_of
+from harness.stages.session import going_on, policy_of, words_of
 from harness.store.folders import find_folder
 from harness.store.run_directory import load_run, require_writable
 from harness.store.work_directory import ExplanationDirectory
@@ -95,6 +95,8 @@ def _session(options: CompareOptions) -> tuple[ComparisonSession, tuple[Named, N
     options = options.with_cases_apart()
     words = require_two(options.sides, options.toolchains, options.within)
     sides = None if options.within is not None else _named(words, options)
+    if sides is not None:  # said so that they mean the same tomorrow
+        options = replace(options, sides=words_of(sides), toolchains=())
     return ComparisonSession(options, sides or (), sys.argv[1:], folder), sides
 
 

@@ -1,6 +1,6 @@
 """The line of `harness compare`: two sides -> a plan -> rows, measured or recorded -> a comparison in its directory."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,7 +10,6 @@ from harness.compare.engine import STOPPED
 from harness.compare.options import CompareOptions
 from harness.compare.pairs import Side
 from harness.compare.remeasure import RowBench, StoppedWithRows, remeasure
-from harness.compare.sides import Named
 from harness.errors import HarnessError, Interrupted, RunError
 from harness.metrics import LATENCY
 from harness.records.comparison import Comparison, Explained, Row
@@ -20,7 +19,7 @@ from harness.report.data import document_of
 from harness.report.explanation_page import short_form
 from harness.stages.explaining import AskedPair, explain_and_keep
 from harness.stages.options import compile_limits
-from harness.stages.session import SidesSession, going_on, policy_of, words_of
+from harness.stages.session import SidesSession, going_on, policy_of
 from harness.store.work_directory import ComparisonDirectory
 from harness.text import plural
 from harness.toolchain import Toolchain
@@ -40,17 +39,6 @@ class ComparisonSession(SidesSession[CompareOptions, ComparisonDirectory]):
     """A comparison from its first side to its last row."""
 
     directory = ComparisonDirectory
-
-    def __init__(
-        self,
-        options: CompareOptions,
-        sides: Sequence[Named] = (),
-        words: Sequence[str] = (),
-        folder: ComparisonDirectory | None = None,
-    ) -> None:
-        if sides:  # said so that they mean the same tomorrow
-            options = replace(options, sides=words_of(sides), toolchains=())
-        super().__init__(options, sides, words, folder)
 
 
 def begun_comparison(options: CompareOptions) -> tuple[CompareOptions, ComparisonDirectory | None]:
