@@ -22,7 +22,7 @@ from pydantic import TypeAdapter
 from benchmarks.fleet.sizes import COMPILER, RELEASE, Work
 from harness.cache import cache_root
 from harness.compile import BuildCache, CompileRequest
-from harness.compile.request import MODULE_FILE, compile_command
+from harness.compile.iree_compile import MODULE_FILE, compile_command
 from harness.fleet import packing, tasks
 from harness.fleet.packing import Item, unpack
 from harness.fleet.tasks import Answer, GroupTask

@@ -8,7 +8,7 @@ import numpy as np
 
 from harness import process
 from harness.cache import cache_root, write_atomically
-from harness.compile.request import REPRODUCIBLE_FLAGS
+from harness.compile.iree_compile import REPRODUCIBLE_FLAGS
 from harness.measure import LoadableModule
 from harness.models import residual_dense_block
 from harness.toolchain import Toolchain

@@ -15,7 +15,7 @@ from harness import process
 from harness.compare.engine import BASE, HEAD, Generation, Task
 from harness.compare.pairs import Side
 from harness.compile import BuildCache
-from harness.compile.request import MODEL_FILE
+from harness.compile.iree_compile import MODEL_FILE
 from harness.errors import CaseError
 from harness.measure import Calibration, Group, Loadable, LoadableModule, Settings, last_core, measure_generation
 from harness.models.inputs import Argument

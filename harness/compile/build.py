@@ -9,8 +9,7 @@ from pathlib import Path
 from filelock import FileLock
 from pydantic import TypeAdapter, ValidationError
 
-from harness.compile.iree_compile import compile_request, printed_in
-from harness.compile.request import MODEL_FILE, MODULE_FILE, CompileRequest, cache_key
+from harness.compile.iree_compile import MODEL_FILE, MODULE_FILE, CompileRequest, cache_key, compile_request, printed_in
 from harness.records.case import Case
 from harness.records.run import Build, Failure
 from harness.scratch import scratch_folder, sweep

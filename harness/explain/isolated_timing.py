@@ -25,7 +25,7 @@ import numpy as np
 
 from harness.compare.engine import BASE, HEAD
 from harness.compare.samplers import GENERATION_S, MeasurementPolicy, Module, group_of, measured
-from harness.compile.request import MODEL_FILE, MODULE_FILE
+from harness.compile.iree_compile import MODEL_FILE, MODULE_FILE
 from harness.errors import CaseError
 from harness.explain.parts import match_parts
 from harness.explain.profile import Profile, call_in, time_call

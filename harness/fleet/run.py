@@ -12,7 +12,7 @@ from typing import Any
 
 from harness.cache import cache_root
 from harness.compile import BuildCache, CompileRequest
-from harness.compile.request import cache_key
+from harness.compile.iree_compile import cache_key
 from harness.errors import PlaceGone
 from harness.fleet import tasks
 from harness.fleet.connection import Fleet

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from harness.cache import cache_root, sweep_writing
 from harness.compile import BuildCache, CompileRequest, Underway, compile_cases
-from harness.compile.iree_compile import rewrite_model
-from harness.compile.request import MODEL_FILE
+from harness.compile.iree_compile import MODEL_FILE, rewrite_model
 from harness.errors import RunError, UsageError
 from harness.machine.environment import processor_identity
 from harness.models.materialize import ModelArtifact, input_files, materialize

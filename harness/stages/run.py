@@ -24,7 +24,7 @@ from harness.cache import cache_root
 from harness.compare.comparison import Plan
 from harness.compare.remeasure import RowPlace, ThisMachine
 from harness.compile import BuildCache
-from harness.compile.request import CompileRequest, cache_key
+from harness.compile.iree_compile import CompileRequest, cache_key
 from harness.errors import HarnessError, Interrupted, RunError
 from harness.machine.environment import harness_commit
 from harness.measure.session import only_one_measures

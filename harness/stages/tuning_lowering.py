@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.compare.samplers import Module
-from harness.compile.request import MODULE_FILE
+from harness.compile.iree_compile import MODULE_FILE
 from harness.errors import CaseError
 from harness.explain.isolated_timing import as_loadable
 from harness.explain.profile import can_profile, profile_module, time_module

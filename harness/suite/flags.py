@@ -84,7 +84,7 @@ _READING_OPTION = re.compile(
     r"|tuning-spec-path)=[^\s{}]+"
 )
 _SEPARATORS = re.compile(r"[/\\=@:,;\s(){}\[\]\"']+")
-# What lies in the compiler's working folder as a link to the user's own file; harness.compile.request names it too.
+# In the compiler's working folder a link to the user's own file; harness.compile.iree_compile names it too.
 _MODEL_FILE = "model.mlir"
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.compare.samplers import Module
-from harness.compile.request import MODULE_FILE
+from harness.compile.iree_compile import MODULE_FILE
 from harness.explain.isolated_timing import as_text, constants_of, dump, own_flags, read_benchmark, with_constants
 from harness.files import file_sha256
 from harness.ir.child import SEPARATOR

@@ -14,7 +14,7 @@ from harness.bisect.trials import Place
 from harness.bisect.variants import CompileConfig
 from harness.compare import samplers
 from harness.compare.samplers import Module
-from harness.compile.request import MODULE_FILE
+from harness.compile.iree_compile import MODULE_FILE
 from harness.explain.profile import Profile
 from harness.measure import Group, LoadableModule
 from harness.progress import Silent
