@@ -18,8 +18,7 @@ from benchmarks.fleet.made import offer_of
 from benchmarks.fleet.sizes import Work, work_in
 from benchmarks.fleet.work import install
 from harness.fleet.placing import OFFER_KEY, Offer, to_text
-from harness.fleet.scheduler import stopped_by_signal
-from harness.fleet.worker import COMPILE, MEASURE, OTHER_THREADS, SETTINGS
+from harness.fleet.processes import COMPILE, MEASURE, OTHER_THREADS, WORKER_SETTINGS, stopped_by_signal
 
 JOINED = "all have joined"
 
@@ -53,7 +52,7 @@ def main(address: str, events: str, work: str, *names: str) -> None:
     """Simulate hosts of these names."""
     wanted = work_in(work)
     install(wanted, Path(events), on_disk=False)
-    with dask.config.set(SETTINGS):
+    with dask.config.set(WORKER_SETTINGS):
         asyncio.run(serve(address, list(names), wanted))
 
 

@@ -13,10 +13,10 @@ from distributed.worker import Worker as DaskWorker
 from benchmarks.fleet.made import offer_of
 from benchmarks.fleet.sizes import Work, work_in
 from benchmarks.fleet.work import install
-from harness.fleet import worker
+from harness.fleet import processes
 from harness.fleet.access import access_to
 from harness.fleet.placing import Offer
-from harness.fleet.worker import HostPlugin, serve_worker
+from harness.fleet.processes import HostPlugin, serve_worker
 from harness.process import Limits
 
 _work: Work | None = None
@@ -42,7 +42,7 @@ def main(address: str, name: str, events: str, work: str) -> None:
     """Take part until a signal ends it."""
     global _work, _events
     _work, _events = work_in(work), Path(events)
-    changed: Any = worker
+    changed: Any = processes
     changed.HostPlugin = SimulatedHost
     access = access_to(address, "ADDRESS", None, trust_network=False)
     serve_worker(access, offer_of(name, _work.cores), Limits(seconds=60.0), lambda text: print(text, flush=True))

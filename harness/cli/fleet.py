@@ -149,7 +149,7 @@ def scheduler(
         as_root: Run as root too; whoever has a certificate of the fleet can run programs here.
     """
     require_extra()
-    from harness.fleet.scheduler import serve_scheduler
+    from harness.fleet.processes import serve_scheduler
 
     access = _access_of_server("scheduler", listen, "--listen", member, as_root=as_root)
     serve_scheduler(access, lost_after_s=lost_after, say=tell)
@@ -167,7 +167,7 @@ def worker(options: WorkerOptions) -> int:
     require_extra()
     from harness.fleet.connection import offer_text
     from harness.fleet.placing import offer_of_this_host
-    from harness.fleet.worker import host_name, serve_worker, wait_for_place
+    from harness.fleet.processes import host_name, serve_worker, wait_for_place
     from harness.stages.options import compile_limits
 
     access = _access_of_server("worker", options.scheduler, "--scheduler", options, as_root=options.as_root)
@@ -186,7 +186,7 @@ def worker(options: WorkerOptions) -> int:
 def _access_of_server(command: str, address: str, option: str, member: Membership, *, as_root: bool) -> Access:
     """Access for what runs for weeks: not as root, and it says if its certificate is soon over."""
     from harness.fleet.access import access_to, soon_over
-    from harness.fleet.worker import refuse_root
+    from harness.fleet.processes import refuse_root
 
     access = access_to(address, option, member.certificates, trust_network=member.trust_network)
     refuse_root(f"fleet {command}", as_root=as_root)
@@ -209,7 +209,7 @@ def status(*, fleet: str, member: _Member = _ANYBODY, format: PageFormat = "term
     from harness.fleet.access import access_to, ask
     from harness.fleet.connection import fleet_now, status_page
     from harness.fleet.placing import require_same_versions
-    from harness.fleet.scheduler import FACTS
+    from harness.fleet.processes import FACTS
 
     access = access_to(fleet, "--fleet", member.certificates, trust_network=member.trust_network)
     facts = ask(access, FACTS)

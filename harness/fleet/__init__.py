@@ -1,6 +1,6 @@
 """Many hosts, one run, on Dask: what a host offers, who may join, what each does; the only room that imports Dask.
 
-Dask is an extra, and this file imports none of it. `worker` and `scheduler` are processes of their own; `connection` is
+Dask is an extra, and this file imports none of it. `processes` are those of a fleet; `connection` is
 the asker's side of them; `access` says who may join at all.
 """
 

@@ -17,7 +17,7 @@ from distributed.client import Client
 from harness.errors import PlaceGone, UsageError
 from harness.fleet.access import Access, ask
 from harness.fleet.placing import HOSTS_TOPIC, Offer, require_same_versions, usable_offer
-from harness.fleet.scheduler import FACTS, FORGET_MESSAGES, WAITS_TOPIC
+from harness.fleet.processes import FACTS, FORGET_MESSAGES, WAITS_TOPIC
 from harness.progress import duration
 from harness.report.page import Column, Page, Part, Table, Warnings
 from harness.text import plural

@@ -24,8 +24,8 @@ from harness.fleet import tasks
 from harness.fleet.connection import Fleet
 from harness.fleet.packing import Damaged, Item, Packed, lacking, read_chunk, reading, small_ones, write_chunk
 from harness.fleet.placing import Host, Need, Offer, choose_after_loss, unfit
+from harness.fleet.processes import COMPILE, MEASURE
 from harness.fleet.tasks import Answer
-from harness.fleet.worker import COMPILE, MEASURE
 from harness.progress import Progress
 from harness.records.run import HostRecord
 from harness.suite.load import Suite

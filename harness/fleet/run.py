@@ -19,8 +19,8 @@ from harness.fleet.connection import Fleet
 from harness.fleet.dispatch import Dispatcher, HostState, Job, Order, limit_s
 from harness.fleet.packing import Packed, pack
 from harness.fleet.placing import Host, Need, need_of, place, unfit, why_nowhere
+from harness.fleet.processes import COMPILE
 from harness.fleet.tasks import GroupTask
-from harness.fleet.worker import COMPILE
 from harness.models.materialize import ModelArtifact
 from harness.process import Limits
 from harness.records.case import Case

@@ -15,7 +15,7 @@ from harness.compile import BuildCache, CompileRequest
 from harness.errors import CaseError, HarnessError, RunError
 from harness.fleet import packing
 from harness.fleet.packing import Item, Packed, build_items, item_of, pack, read_chunk, small_ones, unpack, write_chunk
-from harness.fleet.worker import host, limits_here
+from harness.fleet.processes import host, limits_here
 from harness.ir.roofline import measure_peak, peak_threads
 from harness.machine.environment import processor_identity
 from harness.measure import Calibration, last_core

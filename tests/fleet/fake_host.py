@@ -8,10 +8,10 @@ from typing import Any
 
 from distributed.worker import Worker
 
-from harness.fleet import packing, tasks, worker
+from harness.fleet import packing, processes, tasks
 from harness.fleet.access import access_to
 from harness.fleet.placing import OfferedToolchain
-from harness.fleet.worker import HostPlugin, serve_worker
+from harness.fleet.processes import HostPlugin, serve_worker
 from harness.measure import session
 from harness.process import Limits
 from harness.records.run import Peak
@@ -47,7 +47,7 @@ def main(address: str, name: str, folder: str) -> None:
     temporary = Path(folder) / "temporary"  # with a lock on measuring of its own
     temporary.mkdir(parents=True, exist_ok=True)
     os.environ["TMPDIR"] = str(temporary)
-    changed: Any = worker
+    changed: Any = processes
     changed.HostPlugin = FakeHost
     tools = make_fake_toolchain(Path(folder) / "tools")
     offered = {tools.version: OfferedToolchain(compiler_sha256=tools.compiler_sha256, cpu=_CPU)}

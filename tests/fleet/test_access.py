@@ -13,11 +13,10 @@ import pytest
 from distributed.core import Server
 
 from harness.errors import HarnessError, UsageError
-from harness.fleet import access, worker
+from harness.fleet import access, processes
 from harness.fleet.access import Access, access_to, ask, make_fleet, make_member, read_member, soon_over
 from harness.fleet.placing import own_versions
-from harness.fleet.scheduler import FACTS
-from harness.fleet.worker import wait_for_place
+from harness.fleet.processes import FACTS, wait_for_place
 
 
 def local(address: str) -> Access:
@@ -172,8 +171,8 @@ def test_a_host_waits_for_a_scheduler_and_for_its_name_as_long_as_its_patience(
             return found
         raise UsageError("nobody answers")
 
-    monkeypatch.setattr(worker, "ask", answer)
-    monkeypatch.setattr(worker, "_TRY_AGAIN_S", 0.01)
+    monkeypatch.setattr(processes, "ask", answer)
+    monkeypatch.setattr(processes, "_TRY_AGAIN_S", 0.01)
     answers[:] = [None, None, _THERE, _THERE, _FREE]
     assert wait_for_place(_ACCESS, "host-a", 60.0, said.append) is None
     assert said[0] == "nobody answers"

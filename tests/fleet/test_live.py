@@ -24,8 +24,7 @@ from harness.errors import RunError, UsageError
 from harness.fleet.access import Access, access_to, ask, make_fleet, make_member
 from harness.fleet.bench import FleetBench
 from harness.fleet.connection import connect, fleet_now
-from harness.fleet.scheduler import FACTS
-from harness.fleet.worker import MEASURE
+from harness.fleet.processes import FACTS, MEASURE
 from harness.process import Limits
 from harness.stages import run as stages_run
 from harness.stages.comparing import ComparisonSession, compare_sides
@@ -99,13 +98,13 @@ def test_hosts_join_work_alone_and_leave(world: _World) -> None:
             ask(world.access(offers["host-a"].address), FACTS)
 
         def order(release: str) -> tuple[str, Limits, set[str], str]:
-            from harness.fleet import tasks, worker
+            from harness.fleet import processes, tasks
 
             while not Path(release).exists():
                 time.sleep(0.02)
             with tasks._alone():
-                limits = worker.limits_here(Limits(seconds=10.0, memory_bytes=2**40))
-                return worker.host().offer.name, limits, daskish & set(os.environ), Path(os.environ["TMPDIR"]).name
+                limits = processes.limits_here(Limits(seconds=10.0, memory_bytes=2**40))
+                return processes.host().offer.name, limits, daskish & set(os.environ), Path(os.environ["TMPDIR"]).name
 
         daskish = {"PYTHONHASHSEED", "OMP_NUM_THREADS", "MALLOC_TRIM_THRESHOLD_"} - set(os.environ)
 

@@ -12,7 +12,7 @@ import pytest
 from harness.compare.samplers import Module
 from harness.compile import BuildCache, CompileRequest
 from harness.errors import RunError
-from harness.fleet import packing, tasks, worker
+from harness.fleet import packing, processes, tasks
 from harness.fleet.packing import Item, Packed, build_items, lacking, pack, read_chunk, small_ones, unpack
 from harness.fleet.tasks import Answer, RowTask
 from harness.measure import Calibration, session
@@ -81,7 +81,9 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     world = World(tmp_path, monkeypatch)
     monkeypatch.setattr(packing, "get_toolchains", lambda *_, **__: (world.theirs,))
     monkeypatch.setattr(tasks, "_alone", contextlib.nullcontext)
-    monkeypatch.setattr(worker, "_host", SimpleNamespace(offer=make_offer("host-a"), limits=Limits(seconds=5.0)), False)
+    monkeypatch.setattr(
+        processes, "_host", SimpleNamespace(offer=make_offer("host-a"), limits=Limits(seconds=5.0)), False
+    )
     monkeypatch.setattr(session, "WORKER", Path(fake_worker.__file__))
     script = {"log": str(tmp_path / "turns"), "per_call_ns": {"head": 2_000_000}}
     monkeypatch.setenv("FAKE_WORKER", json.dumps(script))
