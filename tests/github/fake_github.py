@@ -115,12 +115,18 @@ class FakeGitHub(ThreadingHTTPServer):
 
     def files(self, branch: str) -> dict[str, str]:
         """The files of a branch: path to blob."""
-        return dict(self.objects[self.objects[self.branches[branch]]["tree"]]["files"])
+        sha, found = self.objects[self.branches[branch]]["tree"], dict[str, str]()
+        while sha:
+            found = {entry["path"]: entry["sha"] for entry in self.objects[sha]["tree"]} | found
+            sha = self.objects[sha].get("base_tree")
+        return found
 
     def commit_to(self, branch: str, path: str) -> None:
         """Somebody else adds a file."""
-        tree = self._object({"files": {**self.files(branch), path: "0" * 40}})
-        self.branches[branch] = self._object({"tree": tree, "parents": [self.branches[branch]]})
+        tip = self.branches[branch]
+        entries = [{"path": path, "sha": "0" * 40}]
+        tree = self._object({"tree": entries, "base_tree": self.objects[tip]["tree"]})
+        self.branches[branch] = self._object({"tree": tree, "parents": [tip]})
 
     # --- What the server does ---
 
@@ -162,27 +168,18 @@ class FakeGitHub(ThreadingHTTPServer):
 
     def _git(self, request: Request, rest: str) -> tuple[int, Any]:
         document = request.document
-        if rest == "blobs":
-            return 201, {"sha": self._object({"content": document["content"]})}
-        if rest == "trees":
-            files = dict(self.objects[document["base_tree"]]["files"]) if "base_tree" in document else {}
-            files |= {entry["path"]: entry["sha"] for entry in document["tree"]}
-            return 201, {"sha": self._object({"files": files})}
-        if rest == "commits":
-            return 201, {"sha": self._object({"tree": document["tree"], "parents": document["parents"]})}
-        if match := re.fullmatch(r"commits/(\w+)", rest):
-            return 200, {"sha": match[1], "tree": {"sha": self.objects[match[1]]["tree"]}}
+        if rest in ("blobs", "trees", "commits"):
+            return 201, {"sha": self._object(document)}
+        if rest.startswith("commits/"):
+            return 200, {"tree": {"sha": self.objects[rest.removeprefix("commits/")]["tree"]}}
         if rest == "refs":
-            branch = document["ref"].removeprefix("refs/heads/")
-            if branch in self.branches:
-                return 422, {"message": "Reference already exists"}
-            self.branches[branch] = document["sha"]
+            self.branches[document["ref"].removeprefix("refs/heads/")] = document["sha"]
             return 201, {"ref": document["ref"]}
         branch = rest.partition("heads/")[2]
+        tip = self.branches.get(branch)
         if request.method == "GET":
-            tip = self.branches.get(branch)
             return (200, {"object": {"sha": tip}}) if tip else (404, {"message": "Not Found"})
-        if not document["force"] and self.branches[branch] not in self.objects[document["sha"]]["parents"]:
+        if not document["force"] and tip not in self.objects[document["sha"]]["parents"]:
             return 422, {"message": "Update is not a fast forward"}
         self.branches[branch] = document["sha"]
         return 200, {"object": {"sha": document["sha"]}}
