@@ -311,13 +311,6 @@ def _high_water_bytes(pid: int) -> int:
     return int(found[1]) * 1024 if found else 0
 
 
-def _peak_bytes(rusage_bytes: int | None, sampled_bytes: int) -> int | None:
-    """A child's own peak: its rusage begins with its parent's, and counts from ten per cent above that."""
-    if rusage_bytes is not None and rusage_bytes > 1.1 * _high_water_bytes(os.getpid()):
-        return rusage_bytes
-    return sampled_bytes or None
-
-
 def _watch(
     child: subprocess.Popen[bytes],
     limits: Limits,
@@ -408,6 +401,8 @@ def run(
         wall_ns = time.perf_counter_ns() - started - (_gate.held_ns() - held_ns if pausable else 0)
         _signal_group(child, signal.SIGKILL)  # whatever it left behind in its group
         forget(child)
+        # A child's rusage begins with its parent's peak, and counts from ten per cent above that.
+        is_own = rusage_bytes is not None and rusage_bytes > 1.1 * _high_water_bytes(os.getpid())
         out.seek(0)
         err.seek(0)
         return Finished(
@@ -416,6 +411,6 @@ def run(
             stdout=out.read().decode(errors="replace"),
             stderr=err.read().decode(errors="replace"),
             wall_ns=wall_ns,
-            peak_rss_bytes=_peak_bytes(rusage_bytes, max(peaks)),
+            peak_rss_bytes=rusage_bytes if is_own else max(peaks) or None,
             limit=hit[0] if hit else None,
         )

@@ -33,12 +33,8 @@ def terminal_line(text: str) -> str:
         text = f"{text[:_LINE_BEGINNING]} ... {text[-_LINE_END:]}"
     if text.isprintable():
         return text
-    kept = (character for character in _CONTROL.sub(_blank_or_nothing, text))
+    kept = _CONTROL.sub(lambda control: " " if control[0].isspace() else "", text)
     return "".join(character if character.isprintable() else " " if character.isspace() else "" for character in kept)
-
-
-def _blank_or_nothing(control: re.Match[str]) -> str:
-    return " " if control[0].isspace() else ""
 
 
 def shown(name: str) -> str:

@@ -17,7 +17,7 @@ import pytest
 from harness.measure import LoadableModule
 from harness.models.inputs import Argument, write_arguments
 from harness.models.materialize import ModelArtifact
-from harness.models.model import Input, Model, Tolerance
+from harness.models.model import Input, Model
 from harness.peers import Peer, Ready
 from harness.peers.peer import AppliedPeer
 from harness.plugins import Applied, Flags, NoOptions, Plugin, PluginFile, Step, registry
@@ -149,13 +149,6 @@ def make_case(
         plugins=(),
         tags=(),
     )
-
-
-def make_model(
-    name: str = "net", *, expected: Sequence[Path] = (), onnx: Path | None = None, tolerance: Tolerance | None = None
-) -> Model:
-    """A model as a suite gives it."""
-    return Model(name=name, params={}, parameters={}, expected=tuple(expected), onnx=onnx, tolerance=tolerance)
 
 
 def make_artifact(

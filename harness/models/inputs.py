@@ -119,22 +119,18 @@ def make_array(value: Input, where: str = "input") -> Array:
 def write_arguments(inputs: Sequence[Input], folder: Path, where: str = "inputs") -> tuple[Argument, ...]:
     """Write the values of all inputs as input0.npy, input1.npy, ... into a folder of their own within `folder`."""
     for position, value in enumerate(inputs):
-        _require_memory(value, f"{where}[{position}]")
+        needed = math.prod(value.shape) * HELD_AS[value.dtype].itemsize
+        if value.fill != "npy" and 2 * needed > psutil.virtual_memory().total:
+            raise SuiteError(
+                f"{where}[{position}] shape: {_type(value)} takes {needed / 2**30:.4g} GiB, which this machine's "
+                "memory cannot hold twice; give smaller sizes"
+            )
     content = json.dumps([definition(value) | {"is": [value.integers, value.demoted]} for value in inputs])
     own_folder = folder / f"inputs-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
     return tuple(
         _write_argument(value, own_folder / f"input{position}", f"{where}[{position}]")
         for position, value in enumerate(inputs)
     )
-
-
-def _require_memory(value: Input, where: str) -> None:
-    needed = math.prod(value.shape) * HELD_AS[value.dtype].itemsize
-    if value.fill != "npy" and 2 * needed > psutil.virtual_memory().total:
-        raise SuiteError(
-            f"{where} shape: {_type(value)} takes {needed / 2**30:.4g} GiB, which this machine's memory cannot hold "
-            "twice; give smaller sizes"
-        )
 
 
 def load_argument(argument: Argument) -> Array:

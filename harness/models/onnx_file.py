@@ -318,8 +318,14 @@ class OnnxGraph:
         import onnx
         from onnx import checker, helper, shape_inference
 
+        inputs = [
+            helper.make_tensor_value_info(
+                f"input{position}", getattr(onnx.TensorProto, _ELEMENT_TYPES[value.dtype]), value.shape
+            )
+            for position, value in enumerate(self.inputs)
+        ]
         results = [helper.make_tensor_value_info(name, onnx.TensorProto.UNDEFINED, None) for name in outputs]
-        graph = helper.make_graph(self._nodes, self.name, self._graph_inputs(), results, self._weights)
+        graph = helper.make_graph(self._nodes, self.name, inputs, results, self._weights)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
         inferred = shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
         for output in inferred.graph.output:
@@ -330,16 +336,6 @@ class OnnxGraph:
         model.graph.output.extend(inferred.graph.output)
         checker.check_model(model)
         return bytes(model.SerializeToString(deterministic=True))
-
-    def _graph_inputs(self) -> list[Any]:
-        from onnx import TensorProto, helper
-
-        return [
-            helper.make_tensor_value_info(
-                f"input{position}", getattr(TensorProto, _ELEMENT_TYPES[value.dtype]), value.shape
-            )
-            for position, value in enumerate(self.inputs)
-        ]
 
 
 def read_static(file: WeightFile, inputs: tuple[Input, ...], *, outputs: Sequence[str] = ()) -> BuiltOnnx:

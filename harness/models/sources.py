@@ -89,10 +89,16 @@ class Maker:
         if self.model.builder is None:
             return self.model.onnx
         builder, params, key = self._asked_of_builder()
-        stored: Stored | None = self._built()
-        if stored is not None and not stored.is_onnx:
-            stored = self._made_once((*key, "twin"), lambda: self._twin(builder, params))
-        return self.file(stored) if stored is not None else None
+        built = self._built()
+        if built.is_onnx:
+            return self.file(built)
+
+        def make() -> Stored | None:
+            content = self._run_builder(builder, builder.onnx, params) if builder.onnx is not None else None
+            return self._keep(content, is_onnx=True) if content is not None else None
+
+        twin = self._made_once((*key, "twin"), make)
+        return self.file(twin) if twin is not None else None
 
     def weights(self) -> dict[str, str]:
         """Hash (sha256, hex) of each scope's file of weights, once iree-dump-parameters has read its header."""
@@ -171,10 +177,6 @@ class Maker:
             return self._keep(built.onnx, is_onnx=True, inputs=built.inputs)
 
         return self._made_once(key, make)
-
-    def _twin(self, builder: Builder[Any], params: object) -> Stored | None:
-        content = self._run_builder(builder, builder.onnx, params) if builder.onnx is not None else None
-        return self._keep(content, is_onnx=True) if content is not None else None
 
     def _run_builder(self, builder: Builder[Any], write: Callable[[Any], _T], params: object) -> _T:
         where = f"{self.where} builder {builder.name!r}"

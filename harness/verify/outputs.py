@@ -265,9 +265,9 @@ _PEAK = re.compile(r"^\s*(HOST_LOCAL|DEVICE_LOCAL):\s*(\d+)B peak", re.MULTILINE
 _UNIT_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 
 
-def benchmark_command(call: ModuleCall) -> tuple[str, ...]:
-    """The command line, as it is run in the call's folder."""
-    return (
+def run_benchmark_module(case: str, call: ModuleCall, limits: Limits) -> Reference:
+    """Run it once; a failure is a Reference with `failure` set."""
+    command = (
         "iree-benchmark-module",
         *call.flags,
         *call.run_flags,
@@ -277,11 +277,6 @@ def benchmark_command(call: ModuleCall) -> tuple[str, ...]:
         "--print_statistics=true",
         "--benchmark_format=json",
     )
-
-
-def run_benchmark_module(case: str, call: ModuleCall, limits: Limits) -> Reference:
-    """Run it once; a failure is a Reference with `failure` set."""
-    command = benchmark_command(call)
     try:
         finished = call.run("reference", command, limits)
         require_success("reference", finished, limits)

@@ -22,7 +22,7 @@ from harness.toolchain import Toolchain
 from harness.verify import AnyRunnable, References, Runnable, RunnablePeer, check_cases
 from harness.verify.cases import kept_outputs, later_problem
 from harness.verify.difference import Right
-from tests.builders import a_peer, make_artifact, make_case, make_model
+from tests.builders import a_model, a_peer, make_artifact, make_case
 from tests.fakes.fake_toolchain import calls, make_fake_toolchain
 
 LIMITS = Limits(seconds=60)
@@ -75,7 +75,7 @@ def check(
     cases: Sequence[AnyRunnable], *models: Model, right: Right | None = None, evaluated: Evaluated | None = None
 ) -> dict[str, Check]:
     """All checks by case name, after a look that they come in the order of the cases."""
-    models = models or (make_model(),)
+    models = models or (a_model(),)
     onnx = {model.name: model.onnx for model in models}
     cases = [replace(case, artifact=replace(case.artifact, onnx=onnx[case.case.model])) for case in cases]
     checks = list(checking(cases, models, evaluated or (lambda _: right or "it is scripted")))
@@ -155,7 +155,7 @@ def test_other_devices_models_and_baselines(make_runnable: MakeRunnable) -> None
         make_runnable(name, *values.removesuffix(" crash").split(), flags=CRASH if "crash" in values else ())
         for name, (values, _) in CASES.items()
     ]
-    checks = check(made, *(make_model(name) for name in ("net", "two", "odd")))
+    checks = check(made, *(a_model(name) for name in ("net", "two", "odd")))
     assert words(checks) == {name: expected for name, (_, expected) in CASES.items()}
 
 
@@ -191,7 +191,7 @@ def test_each_case_is_held_against_the_reference_by_itself(make_runnable: MakeRu
 
 def test_what_judges_beside_the_reference_has_the_last_word(make_runnable: MakeRunnable, tmp_path: Path) -> None:
     np.save(tmp_path / "expected.npy", np.array([1, 3], np.float32))
-    model, right = make_model(expected=[tmp_path / "expected.npy"]), right_values(1, 2)
+    model, right = a_model(expected=(tmp_path / "expected.npy",)), right_values(1, 2)
     (message,) = words(check([make_runnable("stock", "1,2")], model, right=right)).values()
     doubted = "the reference agrees with it, so expected files are to be doubted"
     assert message == f"{wrong(2, 3, 'expected files')}; {doubted}"
@@ -206,7 +206,7 @@ def test_what_judges_beside_the_reference_has_the_last_word(make_runnable: MakeR
 def test_what_the_program_leaves_open_an_expected_file_decides(make_runnable: MakeRunnable, tmp_path: Path) -> None:
     np.save(tmp_path / "expected.npy", np.array([1, 3], np.float32))
     item, right = make_runnable("stock", "1,2"), right_values(1, 9, allowed=np.inf)
-    (judged,) = check([item], make_model(expected=[tmp_path / "expected.npy"]), right=right).values()
+    (judged,) = check([item], a_model(expected=(tmp_path / "expected.npy",)), right=right).values()
     assert judged.failure is not None
     (alone,) = check([item], right=right).values()
     assert alone.failure is None
@@ -217,9 +217,9 @@ def test_the_models_own_tolerance_decides_and_what_is_not_to_be_checked_is_held_
     make_runnable: MakeRunnable,
 ) -> None:
     cases = [make_runnable("stock", "100"), make_runnable("near", "101")]
-    loose = make_model(tolerance=Tolerance(relative=0.02))
-    unchecked = replace(make_model(), check="none", why="a random one")
-    strict, judged, none = (check(cases, model)["net/near@cpu"] for model in (make_model(), loose, unchecked))
+    loose = a_model(tolerance=Tolerance(relative=0.02))
+    unchecked = replace(a_model(), check="none", why="a random one")
+    strict, judged, none = (check(cases, model)["net/near@cpu"] for model in (a_model(), loose, unchecked))
     assert [found.failure is None for found in (strict, judged, none)] == [False, True, True]
     assert (none.against, none.no_second_opinion) == ("nothing", 'the suite says check = "none": a random one')
 
@@ -316,7 +316,7 @@ def test_expected_files_that_cannot_be_read_fail_the_models_cases(make_runnable:
     path.write_bytes(b"\x93NUMPY\x01\x00\x06\x00{(((((")
     cases = [make_runnable(name, "1") for name in ("stock", "a", "other/stock")]
     message = f"{path}: this expected file is no whole .npy file (expected.npy); write it again"
-    found = words(check(cases, make_model(expected=[path]), make_model("other")))
+    found = words(check(cases, a_model(expected=(path,)), a_model("other")))
     assert list(found.values()) == [message, message, FINITE]
 
 
@@ -324,7 +324,7 @@ def test_an_onnx_model_is_compared_with_onnx_runtime(
     make_runnable: MakeRunnable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("harness.verify.reference.run_onnx", lambda _, inputs: [2 * inputs[0]])
-    double = make_model(onnx=Path("double.onnx"))
+    double = a_model(onnx=Path("double.onnx"))
 
     def found(model: Model, *values: str, version: str | None = "1.31") -> list[str]:
         monkeypatch.setattr("harness.verify.reference.onnxruntime_version", lambda: version)

@@ -15,7 +15,7 @@ from harness.toolchain import Toolchain
 from harness.verify import References, Runnable
 from harness.verify.difference import Right
 from harness.verify.reference import evaluated, kept_reference
-from tests.builders import make_artifact, make_case, make_model
+from tests.builders import a_model, make_artifact, make_case
 from tests.verify.conftest import MATMUL
 
 LIMITS = Limits(seconds=60)
@@ -82,7 +82,7 @@ def test_the_interpreter_is_asked_where_the_evaluator_says_nothing(
         toolchain=real_toolchain,
         cpus=None,
     )
-    references = References(models={"net": make_model()}, compile_limits=LIMITS, call_limits=LIMITS)
+    references = References(models={"net": a_model()}, compile_limits=LIMITS, call_limits=LIMITS)
     (right,) = references.judges(runnable).rights
     assert right.source == "IREE's interpreter VMVX, since it has an FFT"
     a, b = (np.load(argument.file) for argument in artifact.arguments)
