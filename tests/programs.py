@@ -234,6 +234,13 @@ def _random(shape: Shape, seed: int = 0) -> str:
     return f'dense<"0x{values.tobytes().hex()}">'
 
 
+# An argument and a weight of a parameter file.
+WEIGHTED = 'util.global private @w = #flow.parameter.named<"model"::"w"> : tensor<4xf32>\n' + program("""
+main a:4
+w:4 = | util.global.load @w : tensor<4xf32>
+r = addf a w
+return r
+""")
 # A sum on a first device, and its square on a second.
 ON_TWO_DEVICES = program("""
 main x:4

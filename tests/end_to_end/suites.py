@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from tests.programs import program
+
 CPU = """\
 [devices.cpu]
 uri = "local-sync"
@@ -49,24 +51,10 @@ backend = "vulkan-spirv"
 compile_flags = ["--iree-hal-target-device=vulkan"]
 """
 
-DOUBLE = """
-func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
-  %y = arith.addf %x, %x : tensor<4xf32>
-  return %y : tensor<4xf32>
-}
-"""
+DOUBLE = program("main x:4\ny = addf x x\nreturn y")
 
 # A matmul, so that code for every x86-64 or Arm processor is several times slower than code for the one that is here.
-PRODUCT = """
-func.func @main(%a: tensor<192x192xf32>, %b: tensor<192x192xf32>) -> tensor<192x192xf32> {
-  %zero = arith.constant 0.0 : f32
-  %empty = tensor.empty() : tensor<192x192xf32>
-  %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<192x192xf32>) -> tensor<192x192xf32>
-  %c = linalg.matmul ins(%a, %b : tensor<192x192xf32>, tensor<192x192xf32>) outs(%init : tensor<192x192xf32>)
-    -> tensor<192x192xf32>
-  return %c : tensor<192x192xf32>
-}
-"""
+PRODUCT = program("main a:192x192 b:192x192\ne = empty 192x192\nz = fill zero e\nc = matmul a b z\nreturn c")
 COMPARED = (
     f"""
 name = "small"
@@ -138,12 +126,7 @@ cases = "twice/*"
 budget_s = 0.1
 generations = 2
 """
-_TWICE = """\
-func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
-  %twice = arith.addf %x, %x : tensor<4x8xf32>
-  return %twice : tensor<4x8xf32>
-}
-"""
+_TWICE = program("main x:4x8\ntwice = addf x x\nreturn twice")
 _PLUGIN = """\
 from dataclasses import dataclass
 

@@ -15,6 +15,7 @@ from harness.store.run_directory import load_run
 from harness.toolchain import find_toolchain
 from tests.end_to_end.command import Harness, document, timed
 from tests.end_to_end.suites import BUILDER, CPU, PARAMS
+from tests.programs import WEIGHTED
 
 ROOT = Path(__file__).parents[2]
 LIST = """
@@ -124,14 +125,6 @@ def test_as_many_silent_defects_are_found_without_expected_files_as_the_docs_say
     assert "Without expected files, the harness finds 14 of them: `padding`, `loop`," in docs
 
 
-_SCALED_BY_PARAMETER = """
-util.global private @w = #flow.parameter.named<"model"::"w"> : tensor<4xf32>
-func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
-  %w = util.global.load @w : tensor<4xf32>
-  %y = arith.mulf %x, %w : tensor<4xf32>
-  return %y : tensor<4xf32>
-}
-"""
 _NONE = "func.func @main() -> f32 {\n%c = arith.constant 1.0 : f32\nreturn %c : f32\n}\n"
 _DTYPES = ("f16", "bf16", "f32", "f64", "i1", "i8", "i16", "i32", "i64")
 _MODELS = f"""
@@ -170,12 +163,12 @@ def test_arguments_of_every_type_a_scalar_none_and_weights_from_a_parameter_file
     suite_with: Callable[..., Harness],
 ) -> None:
     harness = suite_with((f"[models.tiny]\n{BUILDER}\n{PARAMS}", _MODELS))
-    for name, text in {"weighted": _SCALED_BY_PARAMETER, "none": _NONE, "types": _doubled()}.items():
+    for name, text in {"weighted": WEIGHTED, "none": _NONE, "types": _doubled()}.items():
         (harness.folder / f"{name}.mlir").write_text(text)
     index = iree.runtime.ParameterIndex()
     index.add_buffer("w", np.array([1, 2, 3, 4], np.float32).tobytes())
     index.create_archive_file(str(harness.folder / "weights.irpa"))
-    np.save(harness.folder / "y.npy", np.array([2, 4, 6, 8], np.float32))
+    np.save(harness.folder / "y.npy", np.array([3, 4, 5, 6], np.float32))
     ended = harness("run", "small.toml", "--budget", "0.1", "--generations", "1", "--filter", "*/stock@*")
     assert ended.returncode == 0, ended.stdout + ended.stderr
     run = harness.run()

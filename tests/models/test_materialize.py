@@ -23,13 +23,9 @@ from harness.plugins.options import NoOptions
 from harness.toolchain.find import Toolchain
 from tests.builders import make_artifact
 from tests.models.conftest import Make, RunMain
+from tests.programs import WEIGHTED, program
 
-ADD = """\
-func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {
-  %r = arith.addf %a, %a : tensor<4xf32>
-  return %r : tensor<4xf32>
-}
-"""
+ADD = program("main a:4\nr = addf a a\nreturn r")
 BLOCK = Model(
     name="rdb",
     builder="residual-dense-block",
@@ -152,16 +148,6 @@ def test_broken_files_fail_the_model(make: Make, tmp_path: Path, name: str, cont
     assert str(caught.value).startswith("[models.net] ")
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 1000
     assert len(getattr(caught.value, "stderr", "")) < 10_000
-
-
-WEIGHTED = """
-util.global private @w = #flow.parameter.named<"model"::"w"> : tensor<4xf32>
-func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {
-  %w = util.global.load @w : tensor<4xf32>
-  %r = arith.addf %a, %w : tensor<4xf32>
-  return %r : tensor<4xf32>
-}
-"""
 
 
 def test_external_weights_are_used_count_in_the_identity_and_are_read_before(

@@ -10,7 +10,7 @@ from harness.verify.difference import Right, unjudged
 from harness.verify.evaluate import evaluate, tolerances
 from harness.verify.interpreter import Exported, TooLongError
 from harness.verify.rounding import UnsupportedError
-from tests.programs import program
+from tests.programs import WEIGHTED, program
 
 MINUTE = 60.0
 
@@ -99,18 +99,13 @@ def test_parameters_come_from_files(tmp_path: Path) -> None:
     from iree import runtime
 
     index = runtime.ParameterIndex()
-    index.add_buffer("w", floats(1.5, -2.0).tobytes())
+    index.add_buffer("w", floats(1.5, -2.0, 0.0, 7.0).tobytes())
     index.create_archive_file(str(tmp_path / "w.irpa"))
-    text = """
-    util.global private @w = #flow.parameter.named<"model"::"w"> : tensor<2xf32>
-    util.func public @main() -> tensor<2xf32> {
-      %0 = util.global.load @w : tensor<2xf32>
-      util.return %0 : tensor<2xf32>
-    }"""
-    (output,) = outputs_of(text, files={"model": str(tmp_path / "w.irpa")})
-    assert output.values[0].tolist() == [1.5, -2.0]
+    ones = np.ones(4, np.float32)
+    (output,) = outputs_of(WEIGHTED, ones, files={"model": str(tmp_path / "w.irpa")})
+    assert output.values[0].tolist() == [2.5, -1.0, 1.0, 8.0]
     with pytest.raises(UnsupportedError, match="scope 'model'"):
-        outputs_of(text)
+        outputs_of(WEIGHTED, ones)
 
 
 def test_loops_and_branches() -> None:
@@ -167,22 +162,18 @@ def test_what_is_not_known_is_named_and_what_takes_too_long_is_refused() -> None
 
 def test_slices_inserts_pads_and_shapes() -> None:
     text = """
-    func.func @main(%a: tensor<2x3xi32>) -> (tensor<2x2xi32>, tensor<3x3xi32>, tensor<3x5xi32>, tensor<3x2xi32>) {
-      %c9 = arith.constant 9 : i32
-      %c1 = arith.constant 1 : index
-      %0 = tensor.extract_slice %a[0, 0] [2, 2] [1, 2] : tensor<2x3xi32> to tensor<2x2xi32>
-      %z = tensor.splat %c9 : tensor<3x3xi32>
-      %1 = tensor.insert_slice %0 into %z[%c1, 0] [2, 2] [1, 1] : tensor<2x2xi32> into tensor<3x3xi32>
-      %2 = tensor.pad %a low[1, 0] high[0, 2] {
-      ^bb0(%i: index, %j: index):
-        tensor.yield %c9 : i32
-      } : tensor<2x3xi32> to tensor<3x5xi32>
-      %3 = tensor.collapse_shape %a [[0, 1]] : tensor<2x3xi32> into tensor<6xi32>
-      %4 = tensor.insert %c9 into %3[%c1] : tensor<6xi32>
-      %5 = tensor.expand_shape %4 [[0, 1]] output_shape [3, 2] : tensor<6xi32> into tensor<3x2xi32>
-      return %0, %1, %2, %5 : tensor<2x2xi32>, tensor<3x3xi32>, tensor<3x5xi32>, tensor<3x2xi32>
-    }"""
-    assert exact(text, np.arange(6, dtype=np.int32).reshape(2, 3)) == [
+    main a:2x3
+    c9 = constant 9
+    | %c1 = arith.constant 1 : index
+    part = extract a 0,0 2x2 1,2
+    z:3x3 = | tensor.splat %c9 : tensor<3x3xi32>
+    inserted:3x3 = | tensor.insert_slice %part into %z[%c1, 0] [2, 2] [1, 1] : tensor<2x2xi32> into tensor<3x3xi32>
+    padded = pad a c9 1,0 0,2
+    flat:6 = | tensor.collapse_shape %a [[0, 1]] : tensor<2x3xi32> into tensor<6xi32>
+    changed:6 = | tensor.insert %c9 into %flat[%c1] : tensor<6xi32>
+    wide:3x2 = | tensor.expand_shape %changed [[0, 1]] output_shape [3, 2] : tensor<6xi32> into tensor<3x2xi32>
+    return part inserted padded wide"""
+    assert exact(program(text, "i32"), np.arange(6, dtype=np.int32).reshape(2, 3)) == [
         [[0, 2], [3, 5]],
         [[9, 9, 9], [0, 2, 9], [3, 5, 9]],
         [[9] * 5, [0, 1, 2, 9, 9], [3, 4, 5, 9, 9]],
