@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from benchmarks.history.detection_series import Noise, heavy, slow, white
-from harness.stats.change_points.model import ALPHA, evidence, path, pull_in_spikes
+from harness.stats.change_points.model import ALPHA, path, pull_in_spikes
 from harness.stats.pairing import FloatArray
 
 SIZES = (8, 10, 12, 15, 20, 30, 50, 100, 200, 400, 1000, 2000)
@@ -25,7 +25,8 @@ _SEED = 2026
 def gains(noise: Noise, size: int, series: int) -> FloatArray:
     """The highest price at which each of so many series would show a change."""
     random = np.random.default_rng([_SEED, size])
-    return np.array([evidence(path(pull_in_spikes(noise(random, size)), _LEAST)) for _ in range(series)])
+    paths = (path(pull_in_spikes(noise(random, size)), _LEAST) for _ in range(series))
+    return np.array([max((stop.surplus(0.0) / stop.changes for stop in stops[1:]), default=0.0) for stops in paths])
 
 
 def print_prices(series: int, processes: int) -> None:

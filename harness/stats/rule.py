@@ -115,8 +115,8 @@ def combine_p(finding: float, confirmation: float) -> float:
     return product * (1 - math.log(product)) if product > 0 else 0.0
 
 
-def detectable_change(noise: FloatArray, *, generations: int, rule: Rule, power: float = 0.9) -> float | None:
-    """The smallest relative change that so many generations find with this power; None: not even twice the time.
+def detectable_change(noise: FloatArray, *, generations: int, rule: Rule) -> float | None:
+    """The smallest relative change that so many generations find in nine of ten rows; None: not even twice the time.
 
     A change of x moves every log ratio by log(1 + x), so the log ratios of a module against itself (`noise`, at least
     four), resampled and moved, are what would be seen. It has to pass the first finding (at the last planned look) and
@@ -148,7 +148,7 @@ def detectable_change(noise: FloatArray, *, generations: int, rule: Rule, power:
             look = take_look(finding + shift, looks=len(looks), rule=rule)
             there = standing(look, differs=look.p <= rule.alpha, floor=rule.floor) == "higher"
             hits += there and confirmed(fresh + shift)
-        return hits >= power * _RESAMPLES
+        return hits >= _POWER * _RESAMPLES
 
     low, high = 0.0, math.log(2)
     if not found(high):
@@ -159,5 +159,6 @@ def detectable_change(noise: FloatArray, *, generations: int, rule: Rule, power:
     return math.expm1(high)
 
 
+_POWER = 0.9
 _RESAMPLES = 200
 _MOST_SIMULATED = 64

@@ -1,21 +1,11 @@
 """Steps and slow drifts in the history of one benchmark: one value a run, in time order.
 
-How it works:
-
-1. Everything is done on logarithms, so a change is a ratio and no unit matters.
-2. Single spikes and pairs are pulled in (`model.pull_in_spikes`), so that a new level counts after its third point and
-   not before; later where spikes are frequent.
-3. Changes are added one by one, the one that fits best next: a step, a level that is left again, or a straight drift
-   (`model.path`).
-4. How many the series pays for is decided by likelihood, with autocorrelated noise as the other explanation. The price
-   of a change was simulated for the best of all places, on white, heavy-tailed and autocorrelated noise
-   (`model.least_gain`), since the best of many splits looks significant on any noise.
-5. Each is put where it fits best beside the others, those that do not pay are taken out, weakest first, and changes
-   back and forth between two levels are the noise that they are (`refine.refine`).
-6. Its range holds all places that fit nearly as well (`_place_range`), and its levels are medians of the points
-   on either side (`_sides`).
-
-How often it is right is measured in docs/history.md. Counted values need none of this (`_exact_changes`).
+Everything is done on logarithms, so a change is a ratio and no unit matters. Spikes and pairs of them are pulled in
+(`model.pull_in_spikes`), changes are added one by one, the best next (`model.path`), and as many stay as the likelihood
+pays for, at a price that was simulated for the best of all places (`model.least_gain`). Each is moved to where it fits
+best beside the others, and what does not pay goes (`refine`). Its range holds all places that fit nearly as well
+(`_place_range`), its levels are medians of the points on either side (`_sides`). Counted values need none of this
+(`_exact_changes`). docs/history.md says how often it is right, and what it gives up to leave noise alone.
 """
 
 import math
@@ -317,11 +307,7 @@ def _find_noisy_changes(values: FloatArray) -> tuple[ChangePoint, ...]:
 
 
 def _sides(logs: FloatArray, cleaned: FloatArray, model: Model, shape: Shape) -> tuple[float, float]:
-    """Logarithms of the level before a change and after it.
-
-    Each is the median of up to 30 points between the change and its neighbours, drifts under them taken off; of fewer
-    than three points, what was fitted to `cleaned`, the series without its spikes.
-    """
+    """Logarithms of the levels before and after a change: medians of points; of too few, what the model fits."""
     fitted = cleaned - model.residuals
     height = float(model.coefficients[1 + [other is shape for other in model.shapes].index(True)])
     # Last point of the level before it, and first of that after it.

@@ -369,11 +369,6 @@ def path(values: FloatArray, least: float, *, drifts: bool = True) -> list[Stop]
     return stops
 
 
-def evidence(stops: Sequence[Stop]) -> float:
-    """The highest price for each change at which the series has any: what is tabulated for noise alone."""
-    return max((stop.surplus(0.0) / stop.changes for stop in stops[1:]), default=0.0)
-
-
 def choose(stops: Sequence[Stop], least: float) -> Model:
     """The model that gains most beyond the price of its changes."""
     return max(stops, key=lambda stop: stop.surplus(least)).model

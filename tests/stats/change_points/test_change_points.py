@@ -8,8 +8,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from benchmarks.history.detection_prices import NOISES, gains
 from harness.stats.change_points import ChangePoint, find_changes
-from harness.stats.change_points.model import evidence, least_gain, path, pull_in_spikes
+from harness.stats.change_points.model import least_gain
 from harness.stats.pairing import FloatArray
 
 
@@ -287,9 +288,7 @@ def test_a_step_is_found_where_it_is_and_within_its_range(
     assert float(np.mean([change.high - change.low for change in right])) < 25
 
 
-def test_the_table_of_prices_holds_for_noise_that_was_not_in_it() -> None:
+@pytest.mark.parametrize("noise", ["white", "slow 0.6"])
+def test_the_table_of_prices_holds_for_noise_that_was_not_in_it(noise: str) -> None:
     """One of 200 is expected at the worst; more than 4 would be one case in 270."""
-    for lag in (0.0, 0.6):
-        series = [slow(np.random.default_rng([8, seed]), lag, 60) for seed in range(200)]
-        gains = [evidence(path(pull_in_spikes(values), 9.0)) for values in series]
-        assert sum(gain > least_gain(60) for gain in gains) <= 4
+    assert sum(gains(NOISES[noise], 60, 200) > least_gain(60)) <= 4
