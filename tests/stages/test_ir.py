@@ -152,11 +152,6 @@ def test_names(here: Path, sides: str, options: dict[str, Any], named: list[tupl
     assert named_cases(IrOptions(tuple(sides.split()), **options)) == wanted
 
 
-def test_the_case_may_be_left_out_where_there_is_one(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ir, "case_names", lambda *_, **__: ["a"])
-    assert named_cases(IrOptions((str(SUITE),))) == (NamedCase(place=SUITE, case="a"),)
-
-
 @pytest.mark.parametrize(
     ("sides", "options", "sentence"),
     [

@@ -116,21 +116,6 @@ def older(real_toolchain: Toolchain) -> Toolchain:
     return replace(real_toolchain, version="3.1.0", compiler_sha256="0d" * 32)
 
 
-def test_a_suite_is_planned_for_each_toolchain(
-    prepare_with: Prepare, real_toolchain: Toolchain, older: Toolchain
-) -> None:
-    prepare_with()
-    prepared = prepare(Path("suite.toml"), Selection(), (older, real_toolchain))
-    assert [case.name for case in prepared.cases] == [
-        f"net/{variant}@cpu:{release}"
-        for variant in ("stock", "tiled")
-        for release in ("3.1.0", real_toolchain.version)
-    ]
-    assert prepared.toolchain == older
-    assert [prepared.toolchain_of(case) for case in prepared.cases] == [older, real_toolchain] * 2
-    assert prepared.devices == {"cpu": "this CPU, on the thread that calls"}
-
-
 def test_a_flag_that_one_of_them_does_not_know_skips_its_cases(
     prepare_with: Prepare, real_toolchain: Toolchain, older: Toolchain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,7 +126,9 @@ def test_a_flag_that_one_of_them_does_not_know_skips_its_cases(
     skipped = {"net/tiled@cpu:3.1.0": "iree-compile 3.1.0 knows no flag --iree-opt-data-tiling"}
     for toolchains in ((real_toolchain, older), (older, real_toolchain)):
         prepared = prepare(Path("suite.toml"), Selection(), toolchains)
+        assert prepared.toolchains == toolchains
         assert {case.name: case.skip for case in prepared.cases if case.skip} == skipped
+        assert [prepared.toolchain_of(case) for case in prepared.cases] == [*toolchains] * 2
     with pytest.raises(
         SuiteError, match=r"compile: iree-compile 3\.1\.0 knows no flag --iree-opt-data-tiling; did you"
     ):
