@@ -1,7 +1,6 @@
 """`harness github post` and `harness github issue`: what may be posted, and what GitHub has then."""
 
 import base64
-import json
 import os
 import shutil
 from dataclasses import replace
@@ -16,7 +15,7 @@ from harness.github.posting import Shelf, publish, read_figures
 from harness.report import render
 from harness.report.github import render_comment
 from tests.github.conftest import TOKEN
-from tests.github.fake_github import FakeGitHub, pull_request
+from tests.github.fake_github import FakeGitHub
 from tests.report.builders import make_comparison, make_row, make_timed
 
 PUBLISHED = Path(__file__).parents[2] / "results/published/esrgan"
@@ -104,14 +103,6 @@ def test_it_says_what_it_did_and_pictures_on_a_branch_are_published_once_or_left
     github.requests.clear()
     assert post(report.parent, "--images-branch", BRANCH) == 0  # its folder, or its file
     assert set(github.methods) == {"GET"}
-
-
-def test_the_pull_request_of_an_event_gets_it_with_a_link_to_its_commit(report: Path, github: FakeGitHub) -> None:
-    head = "0a1b2c3d4e" + "0" * 30
-    github.pull(7, head)
-    Path("event.json").write_text(json.dumps(pull_request(7, sha=head)))
-    assert run_command_line(["github", "post", str(report), "--repo", "o/r", "--event", "event.json"]) == 0
-    assert f"/o/r/commit/{head})" in github.bodies[0]
 
 
 def test_a_comment_that_cannot_be_posted_is_kept(

