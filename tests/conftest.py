@@ -24,7 +24,6 @@ hypothesis.settings.load_profile("without-deadlines")
 
 # What takes many seconds below tests/: whole commands, live hosts, searches, large programs. `make test` leaves it out.
 _SLOW = (
-    "benchmarks_history/",
     "end_to_end/",
     "fleet/test_live.py",
     "stages/test_tuning.py",
