@@ -12,17 +12,16 @@ import pytest
 
 from harness.records.case import Gate
 from harness.store.run_directory import load_run
-from tests.end_to_end.command import Ended, Harness, document, edit, timed
+from tests.end_to_end.command import Harness, document, edit, timed
 from tests.end_to_end.suites import BUILDER, DOUBLE, GPU, PARAMS, PIPELINE
 
 Change = Callable[..., Harness]
-SmallRun = tuple[Harness, Ended]
 STOCK, CHANNELS_LAST, INERT = "tiny/stock@cpu", "tiny/channels-last@cpu", "tiny/inert@cpu"
 NO_SUCH_PASS = (f"{PIPELINE}(func.func(", f"{PIPELINE}(util.func(no-such-pass,")
 
 
-def test_a_run_measures_every_distinct_case_and_keeps_everything_a_number_needs(small_run: SmallRun) -> None:
-    run = small_run[0].run()
+def test_a_run_measures_every_distinct_case_and_keeps_everything_a_number_needs(small_run: Harness) -> None:
+    run = small_run.run()
     assert run.finished
     assert run.header.floors == {"latency": 0.02}
     assert run.header.gates == (Gate(name="copies", metric="copies", cases="*@cpu"),)
@@ -40,16 +39,14 @@ def test_a_run_measures_every_distinct_case_and_keeps_everything_a_number_needs(
     assert all(len(reference.real_time_ns) >= 3 for reference in run.references)
     assert {"machine", "cpu", "memory", "load", "process"} <= run.header.environment.keys()
     assert run.header.environment["devices"] == {"cpu": "this CPU, on the thread that calls"}
-    harness, _ = small_run
-    content = b"".join(file.read_bytes() for file in harness.runs()[0].rglob("*") if file.is_file())
-    assert str(harness.folder).encode() not in content, "no path of this machine is kept"
+    content = b"".join(file.read_bytes() for file in small_run.runs()[0].rglob("*") if file.is_file())
+    assert str(small_run.folder).encode() not in content, "no path of this machine is kept"
     assert f"{Path.home()}/".encode() not in content
 
 
-def test_the_report_is_printed_again_in_every_format(small_run: SmallRun) -> None:
-    harness, ended = small_run
-    path = f"results/{harness.runs()[0].name}"
-    assert harness("report", path).stdout == ended.stdout
+def test_the_report_is_printed_again_in_every_format(small_run: Harness) -> None:
+    harness, path = small_run, f"results/{small_run.runs()[0].name}"
+    assert harness("report", path).stdout == (harness.folder / "printed.txt").read_text()
     assert "channels-last" in harness("report", path, "--format", "markdown").stdout
     assert len(document(harness("report", path, "--format", "json"))["rows"]) == 3
     assert len(list(csv.DictReader(io.StringIO(harness("report", path, "--format", "csv").stdout)))) == 3
@@ -63,15 +60,14 @@ def test_the_commands_in_the_report_work_as_they_are(small_copy: Harness) -> Non
     assert "BM_main" in done.stdout
 
 
-def test_a_run_is_held_against_the_machine_it_was_made_on(small_run: SmallRun) -> None:
-    harness, _ = small_run
-    (path,) = harness.runs()
-    (work,), (peak,) = harness.run().work, harness.run().peaks
+def test_a_run_is_held_against_the_machine_it_was_made_on(small_run: Harness) -> None:
+    (path,) = small_run.runs()
+    (work,), (peak,) = small_run.run().work, small_run.run().peaks
     pixels, products = 4 * 4, 9 * sum((8 + 4 * layer) * (4 if layer < 4 else 8) for layer in range(5))
     assert 2 * pixels * products < work.operations < 2.2 * pixels * products
     assert 0 < work.compulsory_bytes <= work.footprint_bytes
     assert (peak.device, peak.threads, peak.failure) == ("cpu", 1, None)
-    rows = {row["variant"]: row for row in document(harness("report", str(path), "--format", "json"))["rows"]}
+    rows = {row["variant"]: row for row in document(small_run("report", str(path), "--format", "json"))["rows"]}
     assert 0 < rows["stock"]["share_of_roof"] < 1.5
     assert rows["inert"]["operations_per_s"] == rows["stock"]["operations_per_s"]
 
