@@ -19,6 +19,10 @@ WRITING_PREFIX = ".writing-"
 # Folders of the cache without such files, which may be large.
 _WRITTEN_OTHERWISE = frozenset({"builds", "environments", "locks", "places", "scratch", "worktrees"})
 
+# Of outputs, references and what a fleet sends, each; those of the suites that come with the harness are far less.
+LIMIT_BYTES = 4 * 2**30
+_YOUNG_S = 24 * 3600.0  # a run that goes on needs what it has kept
+
 
 def cache_root() -> Path:
     """The cache folder: $HARNESS_CACHE, else the user's cache folder of this system."""
@@ -55,8 +59,8 @@ def sweep_writing(root: Path) -> None:
             sweep(Path(folder), WRITING_PREFIX)
 
 
-def trim(files: Iterable[Path], limit_bytes: int, young_s: float) -> None:
-    """Delete files that were not used for longest, until the others fit the limit."""
+def trim(files: Iterable[Path], limit_bytes: int = LIMIT_BYTES) -> None:
+    """Delete files that were not used for longest, until the others fit the limit; none of the last day."""
     found = []
     with contextlib.suppress(OSError):
         for file in files:
@@ -65,7 +69,7 @@ def trim(files: Iterable[Path], limit_bytes: int, young_s: float) -> None:
                 found.append((max(status.st_atime, status.st_mtime), status.st_size, file))
     size = sum(bytes_ for _, bytes_, _ in found)
     for used, bytes_, file in sorted(found):
-        if size <= limit_bytes or time.time() - used < young_s:
+        if size <= limit_bytes or time.time() - used < _YOUNG_S:
             return
         with contextlib.suppress(OSError):
             file.unlink()

@@ -1,17 +1,4 @@
-"""Every error a user can meet. Each is one sentence: what is wrong, where, and what to do.
-
-HarnessError                 base; carries the process's exit code
-├── UsageError               2: the command line or the configuration is wrong
-│   ├── NothingSelected      --filter and --tag leave no case of a suite
-│   ├── SuiteError           a suite, flag-set or model file is wrong: names file, table and key
-│   ├── ToolchainError       no IREE here, or a compiler and runtime that do not belong together
-│   ├── RunError             a run directory that cannot be read, resumed or written
-│   │   └── PlaceGone        the fleet that a run was done on has gone; it can go on
-│   └── GitHubError          GitHub's API refuses something, or does not answer
-├── CaseError                3: one case failed; the other cases go on
-│   └── NoHost               no host of a fleet is left that can go on with it now
-└── Interrupted            130: the user stopped it; the message says how to go on
-"""
+"""Every error a user can meet. Each is one sentence: what is wrong, where, and what to do."""
 
 from __future__ import annotations
 

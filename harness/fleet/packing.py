@@ -24,7 +24,6 @@ from harness.peers.peer import AppliedPeer, apply_peer
 from harness.plugins import Applied, apply_plugin
 from harness.records.run import Build, OutputRecord
 from harness.toolchain import Toolchain, get_toolchains
-from harness.verify.cases import LIMIT_BYTES, YOUNG_S
 
 # A message of Dask holds so much of a file at most; it warns of larger ones.
 MESSAGE_BYTES = 8 * 2**20
@@ -284,4 +283,4 @@ def use(item: Item) -> bool:
 @lru_cache(maxsize=1)
 def trim_sent(hour: int) -> None:  # noqa: ARG001 (once in each)
     """Delete what was sent here and not used for longest, as much as is too much; nothing of the last day."""
-    trim((cache_root() / FOLDER).glob("*/*/*"), LIMIT_BYTES, YOUNG_S)
+    trim((cache_root() / FOLDER).glob("*/*/*"))

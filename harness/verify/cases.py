@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.cache import trim, write_atomically
+from harness.cache import LIMIT_BYTES, trim, write_atomically
 from harness.errors import CaseError, RunError
 from harness.models.inputs import write_arguments
 from harness.models.materialize import input_files
@@ -27,10 +27,6 @@ from harness.verify.reference import References, has_text, kept_reference
 
 _FOLDER = "outputs"
 _FILE = re.compile(rf"{_FOLDER}/[0-9a-f]{{32}}\.npy")
-# Outputs of the suites that come with the harness take some 100 MB together.
-LIMIT_BYTES = 4 * 2**30
-# A run that goes on needs what it has kept.
-YOUNG_S = 24 * 3600.0
 
 
 def keep_outputs(outputs: Sequence[Array], cache: Path) -> tuple[OutputRecord, ...]:
@@ -57,8 +53,8 @@ def _use(file: Path) -> None:
 
 
 def trim_outputs(cache: Path, limit_bytes: int = LIMIT_BYTES) -> None:
-    """Delete the outputs unused for longest until the others fit the limit; none younger than a day."""
-    trim((cache / _FOLDER).glob("*.npy"), limit_bytes, YOUNG_S)
+    """Delete outputs that were not used for longest, as `trim` does."""
+    trim((cache / _FOLDER).glob("*.npy"), limit_bytes)
 
 
 def kept_outputs(records: Sequence[OutputRecord], cache: Path) -> list[Array] | None:

@@ -37,9 +37,6 @@ from harness.verify.outputs import AnyRunnable, Array, Runnable, load_array
 from harness.verify.sampled import PLACES as SAMPLED
 
 _FOLDER = "references"
-# Of all references in the cache, those that were used last stay, up to this; what a run of today needs stays anyway.
-LIMIT_BYTES = 4 * 2**30
-_YOUNG_S = 24 * 3600.0
 _CONVERSION_S = 120.0
 _ADVICE = '; where that is what is wrong, give expected files, or set check = "none" and say why'
 _LONGEST = 200
@@ -206,7 +203,7 @@ def evaluated(artifact: ModelArtifact, flags: Sequence[str], seconds: float, lim
         write_memo(folder / "answer.json", answer)
     if "why" in answer:
         return str(answer["why"])
-    trim((cache_root() / _FOLDER).glob("*/*.npy"), LIMIT_BYTES, _YOUNG_S)
+    trim((cache_root() / _FOLDER).glob("*/*.npy"))
     return kept_reference(key, source) or "the reference evaluator's answer could not be kept"
 
 
