@@ -219,17 +219,13 @@ def test_folded_normalisation_is_the_normalisation_of_the_result() -> None:
     np.testing.assert_allclose(filters.reshape(4, 27) @ x + bias, expected, rtol=1e-4, atol=1e-5)
 
 
-LEAKY = "9=2 -23310=1,0.2"
 RESIDUAL = "0=1 -23301=2,0.2,1.0"
 
 
 def dense_block(made: Made, x: str, name: str) -> str:
-    """As in the published files, with 4 channels and a growth of 2."""
-    parts = [x]
-    for number in range(4):
-        whole = made.add("Concat", parts, f"{name}_cat{number}") if number else x
-        parts.append(made.convolution(whole, f"{name}_{number}", (4 + 2 * number, 2), LEAKY))
-    update = made.convolution(made.add("Concat", parts, f"{name}_cat"), f"{name}_update", (12, 4))
+    """As in the published files, with one growing convolution of 4 channels and not four."""
+    grown = made.convolution(x, f"{name}_0", (4, 2), "9=2 -23310=1,0.2")
+    update = made.convolution(made.add("Concat", [x, grown], f"{name}_cat"), f"{name}_update", (6, 4))
     return made.add("Eltwise", [update, x], f"{name}_out", RESIDUAL)
 
 

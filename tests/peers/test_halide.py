@@ -7,12 +7,13 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
-from harness.models.channelled_convolution import Parameters, weights
+from harness.models.channelled_convolution import Parameters, write_onnx
 from harness.models.model import Input
 from harness.peers import PeerModel, Setting, halide
 from harness.peers.halide import PEER, HalideOptions, Schedule, natural_vector, schedules, tutorial
 from harness.peers.peer import Array
 from harness.plugins.options import as_json
+from tests.models.conftest import run_onnx_bytes
 
 
 def image(params: Parameters) -> tuple[int, int, int, int]:
@@ -26,13 +27,6 @@ def model(params: Parameters, builder: str = "channelled-convolution") -> PeerMo
 
 def argument(params: Parameters) -> Array:
     return np.random.default_rng(1).standard_normal(image(params), dtype=np.float32)
-
-
-def reference(params: Parameters, x: Array) -> Array:
-    filter_, bias = weights(params)
-    windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3), axis=(1, 2))
-    expected: Array = np.maximum(np.einsum("nyxcij,ijco->nyxo", windows, filter_) + bias, 0)
-    return expected
 
 
 # Images that tiles do not divide, and one smaller than a tile.
@@ -49,7 +43,8 @@ def test_both_schedules_of_any_size(
     ready = PEER.prepare(model(sizes), [x], Setting(threads=threads, cache=tmp_path), options)
     ready.call()
     (result,) = ready.outputs()
-    np.testing.assert_allclose(result, reference(sizes, x), rtol=1e-4, atol=1e-5)
+    (right,) = run_onnx_bytes(write_onnx(sizes), x)
+    np.testing.assert_allclose(result, right, rtol=1e-4, atol=1e-5)
     ready.call()
     assert not np.shares_memory(ready.outputs()[0], result)
 

@@ -12,11 +12,11 @@ import pytest
 from harness.errors import SuiteError
 from harness.models import mlp
 from harness.models.model import Input
-from harness.models.onnx_file import run_onnx
 from harness.peers import PeerModel, Setting, onnxruntime, pytorch
 from harness.peers.peer import PEERS, AppliedPeer, apply_peer, find_peer
 from harness.plugins.options import as_json
 from tests.builders import register
+from tests.models.conftest import run_onnx_bytes
 from tests.peers.numpy_peer import PEER, Options
 
 
@@ -100,6 +100,5 @@ def test_the_example_computes_what_the_model_does(form: str, options: Options, t
     ready.call()
     serialised = mlp.write_onnx(params)
     assert serialised is not None
-    (tmp_path / "model.onnx").write_bytes(serialised)
-    (expected,) = run_onnx(tmp_path / "model.onnx", [x])
+    (expected,) = run_onnx_bytes(serialised, x)
     np.testing.assert_allclose(ready.outputs()[0], expected, rtol=1e-5, atol=1e-5)
