@@ -37,8 +37,10 @@ _RELEASE = re.compile(r"\d+(\.\d+)+((a|b|rc|\.dev|\.post)\d+)?")
 
 def comparison_facts(gathered: Gathered) -> list[Facts]:
     """All comparisons, the newest first."""
-    runs = {row["run"]: row for row in gathered.run_rows}
-    return [_facts(str(name), rows, runs) for name, rows in gathered.comparisons.groupby("comparison", sort=False)]
+    return [
+        _facts(str(name), rows, gathered.runs_by_id)
+        for name, rows in gathered.comparisons.groupby("comparison", sort=False)
+    ]
 
 
 def _facts(name: str, rows: pd.DataFrame, runs: Mapping[str, Mapping[str, Any]]) -> Facts:
@@ -104,7 +106,7 @@ def comparison_list(comparisons: Sequence[Facts]) -> Payload:
 
 def comparison_files(gathered: Gathered, comparisons: Sequence[Facts]) -> Iterator[tuple[str, Payload]]:
     """The key and the data of each comparison."""
-    runs = dict(zip(gathered.runs["run"], gathered.runs["key"], strict=True))
+    keys = dict(zip(gathered.runs["run"], gathered.runs["key"], strict=True))
     for facts in comparisons:
         rows = facts["rows"]
         command = shlex.split(facts["command"])
@@ -115,8 +117,8 @@ def comparison_files(gathered: Gathered, comparisons: Sequence[Facts]) -> Iterat
             facts["key"],
             {
                 **{name: facts[name] for name in _SHARED},
-                "base_key": runs.get(facts["base"]),
-                "head_key": runs.get(facts["head"]),
+                "base_key": keys.get(facts["base"]),
+                "head_key": keys.get(facts["head"]),
                 "command": shlex.join(command),
                 "explained": list(_explanations(rows["explained"])),
                 "rows": table(

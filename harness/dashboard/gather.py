@@ -59,6 +59,11 @@ class Gathered:
         return frame_records(self.runs)
 
     @cached_property
+    def runs_by_id(self) -> Mapping[str, dict[str, Any]]:
+        """The same by their ids."""
+        return {run["run"]: run for run in self.run_rows}
+
+    @cached_property
     def run_numbers(self) -> Mapping[str, int]:
         """Place of each run."""
         return {run: number for number, run in enumerate(self.runs["run"])}

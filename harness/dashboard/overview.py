@@ -303,18 +303,13 @@ def _group(gathered: Gathered, changes: Sequence[Change]) -> Facts:
 
 
 def _line(gathered: Gathered, change: Change) -> Facts:
-    days = [str(_run(gathered, run).get("started", ""))[:10] or run for run in (change.earliest, change.latest)]
+    days = [gathered.runs_by_id[run]["started"][:10] for run in (change.earliest, change.latest)]
     return {"change": change, "note": "" if change.earliest == change.latest else " to ".join(days)}
-
-
-def _run(gathered: Gathered, run: str) -> Facts:
-    number = gathered.run_numbers.get(run)
-    return {} if number is None else gathered.run_rows[number]
 
 
 def _commits(gathered: Gathered, change: Change) -> tuple[str, str] | None:
     """The two revisions of IREE, where it is what ran and both are known and differ."""
     if change.peer or change.toolchain_before == change.toolchain_after:
         return None  # whatever else IREE's version was in these runs
-    before, after = (_run(gathered, run).get("revision") for run in (change.last_good, change.first_bad))
+    before, after = (gathered.runs_by_id[run]["revision"] for run in (change.last_good, change.first_bad))
     return (before, after) if before and after and before != after else None

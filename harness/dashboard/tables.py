@@ -141,7 +141,6 @@ def series_files(gathered: Gathered, known: Acknowledgements) -> Iterator[tuple[
     """The key and the data of each series: its points, its changes, and the reference toolchain's series beside it."""
     pairs = gathered.comparisons[["base_run", "head_run", "comparison"]].drop_duplicates()  # the newest first
     compared = {(base, head): key_of(name) for base, head, name in reversed(pairs.to_numpy().tolist())}
-    runs = {row["run"]: row for row in gathered.run_rows}
     rows = gathered.series.to_dict("records")
     references: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for row in rows:
@@ -157,7 +156,7 @@ def series_files(gathered: Gathered, known: Acknowledgements) -> Iterator[tuple[
             "said": known.text(change),
             **{name: gathered.run_numbers.get(facts[name]) for name in _CHANGE_RUNS},
             "comparison": compared.get((change.last_good, change.first_bad)),
-            "command": compare_command(change, runs, gathered.place),
+            "command": compare_command(change, gathered.runs_by_id, gathered.place),
         }
 
     newest = gathered.history.query(_NEWEST).itertuples(index=False, name=None)

@@ -22,7 +22,7 @@ from harness.plots.canvas import (
     width_px,
 )
 from harness.records.comparison import Comparison
-from harness.report.forest import TONES, USUAL_ROWS, Forest, ForestBlock, ForestRow, Tone, floors_text, forest_of
+from harness.report.forest import TONES, USUAL_ROWS, Forest, ForestBlock, ForestRow, floors_text, forest_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,7 +58,8 @@ def draw_forest(
         raise RunError(f"has no ratio to draw{why}")
 
     def paint(canvas: Canvas) -> None:
-        canvas.tones(_legend(forest))
+        words = {tone: dict.fromkeys(row.word for row in forest.rows() if row.tone == tone) for tone in TONES}
+        canvas.tones((tone, ", ".join(names)) for tone, names in words.items() if names)
         columns = _columns(forest)
         for block in forest.blocks:
             _draw_block(canvas, block, columns)
@@ -68,11 +69,6 @@ def draw_forest(
         canvas.foot(f"{_FOOT}{shaded}", forest.rest)
 
     return Drawing(kind="Ratios", title=forest.title, lines=[forest.verdict, forest.method], paint=paint)
-
-
-def _legend(forest: Forest) -> list[tuple[Tone, str]]:
-    words = {tone: dict.fromkeys(row.word for row in forest.rows() if row.tone == tone) for tone in TONES}
-    return [(tone, ", ".join(names)) for tone, names in words.items() if names]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,8 +156,9 @@ def _write_row(canvas: Canvas, row: ForestRow, columns: _Columns, y: float, *, i
 def _draw_row(axes: Axes, theme: Theme, row: ForestRow, y: float) -> None:
     """Interval and mark; an arrow at the edge for what lies beyond it."""
     low, high = axes.get_xlim()
-    color, interval = theme.tones[row.tone], _interval(row)
+    color = theme.tones[row.tone]
     at = math.log(row.ratio) if row.ratio is not None else None
+    interval = None if row.low is None or row.high is None else (math.log(row.low), math.log(row.high))
     first, last = interval or (at, at)
     for edge, marker, is_beyond in (
         (low, 8, row.beyond == "left" or (first is not None and first < low)),
@@ -178,7 +175,3 @@ def _draw_row(axes: Axes, theme: Theme, row: ForestRow, y: float) -> None:
         axes.plot([0.0, min(max(at, low), high)], [y, y], color=theme.axis, linewidth=1.0, linestyle=_DOTS, zorder=2)
     if low <= at <= high:
         axes.plot([at], [y], **mark_of(theme, row.tone, hollow=row.peer))
-
-
-def _interval(row: ForestRow) -> tuple[float, float] | None:
-    return None if row.low is None or row.high is None else (math.log(row.low), math.log(row.high))

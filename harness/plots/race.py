@@ -2,7 +2,7 @@
 
 from harness.errors import RunError
 from harness.plots.canvas import MARGIN, POINTS_PER_PIXEL, SMALL, WIDTH, Canvas, Drawing, cut, look_of, width_px
-from harness.records.tuning import TimedCandidate, Tuning
+from harness.records.tuning import Tuning
 from harness.report.tune_page import beside_start
 from harness.report.units import ratio_text
 
@@ -30,15 +30,11 @@ def draw_race(found: Tuning) -> Drawing:
     return Drawing(kind="Race", title=title, lines=[found.sentence], paint=paint)
 
 
-def _winner(found: Tuning) -> TimedCandidate:
-    """What was confirmed, or else the last that was the best."""
-    beside = beside_start(found)
-    confirmed = beside.head if beside is not None and found.variant else ""
-    return max(found.moments, key=lambda moment: (moment.name == confirmed, moment.best, moment.seconds))
-
-
 def _draw(canvas: Canvas, found: Tuning) -> None:
-    theme, winner = canvas.theme, _winner(found)
+    theme, beside = canvas.theme, beside_start(found)
+    # What was confirmed, or else the last that was the best.
+    confirmed = beside.head if beside is not None and found.variant else ""
+    winner = max(found.moments, key=lambda moment: (moment.name == confirmed, moment.best, moment.seconds))
     end_s = max(found.budget_s, found.spent_s, *(moment.seconds for moment in found.moments))
     unit, size = next((name, size) for limit, name, size in _UNITS if end_s <= limit)
     xlabel = f"spent of the budget ({unit})"

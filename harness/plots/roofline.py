@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import cycle
 from typing import TYPE_CHECKING
 
 from harness.errors import RunError
@@ -82,13 +83,13 @@ def panels_of(report: Report) -> list[Panel]:
 def roofline_of(panels: Sequence[Panel], title: str, subtitle: str) -> Drawing:
     """These panels: a colour a model, a shape a variant."""
     points = [point for panel in panels for point in panel.points]
-    models = list(dict.fromkeys(point.model for point in points))
     examples = {point.label: point for point in points}
     numbers = {label: number for number, label in enumerate(examples)}
 
     def paint(canvas: Canvas) -> None:
         theme = canvas.theme
-        colors = {model: theme.series[number % len(theme.series)] for number, model in enumerate(models)}
+        models = dict.fromkeys(point.model for point in points)
+        colors = dict(zip(models, cycle(theme.series), strict=False))
         canvas.legend((model, [look_of("s", 6.0, color, color, 0.0)]) for model, color in colors.items())
         canvas.legend((label, _looks(examples[label], theme.ink, number, theme)) for label, number in numbers.items())
         for panel in panels:
@@ -101,7 +102,7 @@ def roofline_of(panels: Sequence[Panel], title: str, subtitle: str) -> Drawing:
             for point in panel.points:
                 for look in _looks(point, colors[point.model], numbers[point.label], theme):
                     axes.plot(point.intensity, point.operations_per_s / 1e9, zorder=4, **look)
-            _draw_axes(axes, panels)
+            _draw_axes(axes, points, [_roof(panel.peak) for panel in panels if panel.peak is not None])
             if panel.peak is not None:
                 _draw_roof(axes, panel.peak, theme.ink)
 
@@ -121,9 +122,7 @@ def _roof(peak: Peak) -> tuple[float, float]:
     return (peak.operations_per_s or 0.0) / 1e9, (peak.bytes_per_s or 0.0) / 1e9
 
 
-def _draw_axes(axes: Axes, panels: Sequence[Panel]) -> None:
-    points = [point for panel in panels for point in panel.points]
-    roofs = [_roof(panel.peak) for panel in panels if panel.peak is not None]
+def _draw_axes(axes: Axes, points: Sequence[Point], roofs: Sequence[tuple[float, float]]) -> None:
     across = [point.intensity for point in points] + [top / slope for top, slope in roofs]
     up = [point.operations_per_s / 1e9 for point in points] + [top for top, _ in roofs]
     axes.set(xlim=(min(across) / 3, max(across) * 4), ylim=(min(up) / 3, max(up) * 2))

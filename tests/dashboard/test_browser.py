@@ -162,12 +162,6 @@ def test_means_over_time_are_a_chart_with_lines_to_choose_and_a_table(open_page:
 # --- Tables: filtered, sorted and unfolded by mouse and keyboard, and kept in the address ---
 
 
-@pytest.fixture
-def comparison(open_page: Open) -> Page:
-    """The page of the comparison with every kind of row."""
-    return open_page(COMPARED)
-
-
 def cells(page: Page, column: int) -> list[str]:
     """A column of the table with rows, as it stands there."""
     rows = page.locator(".controls ~ .scroll tbody tr:not(.details)")
@@ -193,7 +187,8 @@ def test_words_and_choices_filter_and_stay_in_the_address(open_page: Open) -> No
     assert cells(odd, 1)[0].startswith(EVIL)
 
 
-def test_a_comparison_has_failures_first_sorts_by_keyboard_and_draws_its_forest_to_one_scale(comparison: Page) -> None:
+def test_a_comparison_has_failures_first_sorts_by_keyboard_and_draws_its_forest_to_one_scale(open_page: Open) -> None:
+    comparison = open_page(COMPARED)
     first, second = (" ".join(text.split()) for text in comparison.locator("#causes > li").all_inner_texts())
     assert first.startswith("≠ outputs differ 2 cases: head's output 0 differs in 4 of 6 values, worst at [1]: ")
     assert first.endswith("is base's conv/data-tiling@cpu conv/winograd@cpu")

@@ -51,50 +51,47 @@ PASSES = "--iree-preprocessing-pass-pipeline=builtin.module"
 SPEC = f"{PASSES}(iree-preprocessing-apply-pdl-patterns{{patterns-file=%s}})"
 
 
-@pytest.mark.parametrize(
-    ("flag", "reason"),
-    [
-        ("--iree-load-plugin=x.so", "loads code"),
-        ("-iree-hal-substitute-executable-object=a=b.o", "loads code"),
-        ("--iree-hal-preprocess-executables-with=sh x", "runs a program"),
-        (f"{PASSES}(iree-hal-preprocess-executables-with-tool{{command=x}})", "runs a program"),
-        (f"{PASSES}(gpu-module-to-binary{{toolkit=x}})", "runs a program"),
-        ("--iree-scheduling-dump-statistics-file=x.json", "is the harness's own"),
-        # Numbers, words and lists of them, of any flag; so also of flags that a later release brings.
-        ("--iree-hal-target-device=dev_b=local[0],local[1]", None),
-        (f"{PASSES}(util.func(canonicalize{{max-iterations=3}}))", None),
-        ("--a-flag-of-tomorrow=-1.5e3", None),
-        # A path, of flags that only read.
-        ("--iree-parameter-import=scope=/home/me/x.irpa", None),
-        (SPEC % "/home/me/x.mlir", None),
-        (SPEC % "/home/me/x.mlir other=/etc/x", PATH),
-        # A path below the working folder, of flags that dump.
-        (f"{DUMP}=dumps/here", None),
-        ("--iree-parameter-splat=scope=x.irpa", None),
-        *((f"{DUMP}={path}", OUTSIDE) for path in ("/home/me/dumps", "a/../../dumps", "..", "~/dumps", "C:\\dumps")),
-        ("--iree-parameter-splat=scope=/home/me/x.irpa", OUTSIDE),
-        # The model is a link to the user's file.
-        ("--iree-parameter-splat=model.mlir", "names the harness's own copy"),
-        ("--a-flag-of-tomorrow=./model.mlir", "names the harness's own copy"),
-        # A path, of any other flag.
-        *((f"--a-flag-of-tomorrow={path}", PATH) for path in ("/etc/passwd", "here/x", "a=..", "~root")),
-        (f"{PASSES}(snapshot-op-locations{{filename=/etc/x}})", PATH),
-    ],
-)
-def test_a_compile_flag_by_the_kind_of_its_value(flag: str, reason: str | None) -> None:
-    assert (refusal(flag, at_run=False) or "None").startswith(str(reason))
+COMPILE_FLAGS: list[tuple[str, str | None]] = [
+    ("--iree-load-plugin=x.so", "loads code"),
+    ("-iree-hal-substitute-executable-object=a=b.o", "loads code"),
+    ("--iree-hal-preprocess-executables-with=sh x", "runs a program"),
+    (f"{PASSES}(iree-hal-preprocess-executables-with-tool{{command=x}})", "runs a program"),
+    (f"{PASSES}(gpu-module-to-binary{{toolkit=x}})", "runs a program"),
+    ("--iree-scheduling-dump-statistics-file=x.json", "is the harness's own"),
+    # Numbers, words and lists of them, of any flag; so also of flags that a later release brings.
+    ("--iree-hal-target-device=dev_b=local[0],local[1]", None),
+    (f"{PASSES}(util.func(canonicalize{{max-iterations=3}}))", None),
+    ("--a-flag-of-tomorrow=-1.5e3", None),
+    # A path, of flags that only read.
+    ("--iree-parameter-import=scope=/home/me/x.irpa", None),
+    (SPEC % "/home/me/x.mlir", None),
+    (SPEC % "/home/me/x.mlir other=/etc/x", PATH),
+    # A path below the working folder, of flags that dump.
+    (f"{DUMP}=dumps/here", None),
+    ("--iree-parameter-splat=scope=x.irpa", None),
+    *((f"{DUMP}={path}", OUTSIDE) for path in ("/home/me/dumps", "a/../../dumps", "..", "~/dumps", "C:\\dumps")),
+    ("--iree-parameter-splat=scope=/home/me/x.irpa", OUTSIDE),
+    # The model is a link to the user's file.
+    ("--iree-parameter-splat=model.mlir", "names the harness's own copy"),
+    ("--a-flag-of-tomorrow=./model.mlir", "names the harness's own copy"),
+    # A path, of any other flag.
+    *((f"--a-flag-of-tomorrow={path}", PATH) for path in ("/etc/passwd", "here/x", "a=..", "~root")),
+    (f"{PASSES}(snapshot-op-locations{{filename=/etc/x}})", PATH),
+]
+RUN_FLAGS: list[tuple[str, str | None]] = [
+    ("--task_topology_cpu_ids=0,2", None),
+    ("--task_topology_snapshot=/home/me/x", PATH),
+    ("--device=local-sync", "is the harness's own"),
+    ("--flagfile=x", "reads further flags"),
+    ("--executable_plugin=x.so", "loads code"),
+    ("--device_profiling_output=module.vmfb", "writes a file"),
+]
 
 
-def test_a_run_flag_by_the_kind_of_its_value() -> None:
-    for flag, reason in (
-        ("--task_topology_cpu_ids=0,2", None),
-        ("--task_topology_snapshot=/home/me/x", PATH),
-        ("--device=local-sync", "is the harness's own"),
-        ("--flagfile=x", "reads further flags"),
-        ("--executable_plugin=x.so", "loads code"),
-        ("--device_profiling_output=module.vmfb", "writes a file"),
-    ):
-        assert (refusal(flag, at_run=True) or "None").startswith(str(reason))
+@pytest.mark.parametrize(("flags", "at_run"), [(COMPILE_FLAGS, False), (RUN_FLAGS, True)])
+def test_flags_by_the_kind_of_their_value(flags: list[tuple[str, str | None]], at_run: bool) -> None:
+    for flag, reason in flags:
+        assert (refusal(flag, at_run=at_run) or "None").startswith(str(reason)), flag
 
 
 @pytest.mark.parametrize("path", FOUND, ids=lambda path: str(path.stem))
