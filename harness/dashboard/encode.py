@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from harness import metrics
 from harness.history.series_page import course
 from harness.report.units import percent, ratio_text, unit_of, unit_that_tells
-from harness.text import one_line, plural
+from harness.text import one_line
 
 Payload = dict[str, Any]
 Column = list[Any] | dict[str, list[Any]] | None
@@ -132,11 +132,6 @@ def seconds(started: str) -> float:
         return datetime.fromisoformat(started.replace("Z", "+00:00")).timestamp()
     except ValueError:
         return 0.0
-
-
-def count(number: int, noun: str) -> str:
-    """`1 run`, `2,000 runs`, `2 series`."""
-    return plural(number, noun, "series" if noun == "series" else "")
 
 
 def sparkline(values: NDArray[np.float64]) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.dashboard.comparisons import comparison_facts, comparison_files, comparison_list
-from harness.dashboard.encode import Payload, count, cut, day, figure, key_of, level, metric_title, moved, script
+from harness.dashboard.encode import Payload, cut, day, figure, key_of, level, metric_title, moved, script
 from harness.dashboard.gather import Acknowledgements, gather
 from harness.dashboard.overview import LATELY_DAYS, LEGEND, OUTCOME_DAYS, is_small, known_changes, machines, suites
 from harness.dashboard.tables import change_list, mean_panels, run_files, run_list, series_files, series_list
@@ -34,7 +34,7 @@ from harness.report.tune_page import page as tuning_page
 from harness.report.units import interval_text, share, unit_rules
 from harness.scratch import scratch_folder
 from harness.store.folders import TUNING, tunings_in
-from harness.text import printable, terminal_line
+from harness.text import plural, printable, terminal_line
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -181,7 +181,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for function in (cut, day, count, figure, level, metric_title, moved, plain, printable):
+    for function in (cut, day, figure, level, metric_title, moved, plain, plural, printable):
         environment.filters[function.__name__] = function
     environment.filters["key"] = key_of
     environment.tests["revision"] = lambda text: re.fullmatch(r"[0-9a-f]{7,40}", text) is not None
