@@ -35,7 +35,11 @@ def across_toolchains(plans: Sequence[Sequence[Case]]) -> tuple[Case, ...]:
     """
     if len(plans) == 1:
         return tuple(plans[0])
-    compared_with = _baseline_toolchains(plans)
+    # For each group, the first toolchain under which its baseline variant is not skipped; else the first of all.
+    baselines = [case for plan in plans for case in plan if case.baseline]
+    compared_with: dict[str, str] = {}
+    for case in sorted(baselines, key=lambda case: case.skip is not None):
+        compared_with.setdefault(case.group, case.toolchain)
     return tuple(
         case
         if case.peer is not None
@@ -47,17 +51,6 @@ def across_toolchains(plans: Sequence[Sequence[Case]]) -> tuple[Case, ...]:
         for same in zip(*plans, strict=True)
         for case in (same[:1] if same[0].peer is not None else same)
     )
-
-
-def _baseline_toolchains(plans: Sequence[Sequence[Case]]) -> Mapping[str, str]:
-    """For each group, the first toolchain under which its baseline variant is not skipped; else the first of all."""
-    toolchains: dict[str, str] = {}
-    for may_be_skipped in (False, True):
-        for plan in plans:
-            for case in plan:
-                if case.baseline and (may_be_skipped or case.skip is None):
-                    toolchains.setdefault(case.group, case.toolchain)
-    return toolchains
 
 
 # --- Which cases ---
