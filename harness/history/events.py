@@ -181,8 +181,9 @@ def acknowledge(
 
 def _span(change: Change, runs: Runs) -> tuple[str, str]:
     """When the first and the last run began in which a change may have happened, with one run on either side."""
-    first = min(runs.started[run] for run in (change.last_good, change.earliest))
-    return first, max(runs.started[run] for run in (change.first_bad, change.latest))
+    names = change.last_good, change.earliest, change.first_bad, change.latest
+    started = [runs.facts[runs.places[run]].started for run in names]
+    return min(started[:2]), max(started[2:])
 
 
 def _marks_of(

@@ -193,11 +193,6 @@ class Runs:
         return {run: place for place, run in enumerate(self.ids)}
 
     @cached_property
-    def started(self) -> Mapping[str, str]:
-        """When each run began, by its id."""
-        return {facts.run: facts.started for facts in self.facts}
-
-    @cached_property
     def from_end(self) -> Mapping[str, int]:
         """How many runs of the same suite on machines of the same class came after each run, by its id."""
         seen: Counter[tuple[str, str]] = Counter()

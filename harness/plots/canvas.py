@@ -265,7 +265,7 @@ class Canvas:
 
     def heading(self, text: str) -> None:
         """The title of a panel."""
-        self.text(MARGIN, self.y + 15, cut(text, ROOM, BODY + 1, bold=True), size=BODY + 1, bold=True)
+        self.text(MARGIN, self.down(30) + 15, cut(text, ROOM, BODY + 1, bold=True), size=BODY + 1, bold=True)
 
     def axes(self, x: float, y: float, width: float, height: float, *, xlabel: str = "", ylabel: str = "") -> Axes:
         """Empty axes without a frame; `y` is their top."""

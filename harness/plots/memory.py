@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _USUAL_PANELS = 8
 _LEFT = MARGIN + 58.0
 _LENGTH = WIDTH - MARGIN - _LEFT
-_HEAD, _PLOT, _BELOW = 30.0, 360.0, 80.0
+_PLOT, _BELOW = 360.0, 80.0
 _LINEAR = 4.0  # where figures lie further apart than by this factor, the axis is logarithmic
 _ROOM = 0.08  # of an axis, around its points
 _MARK = 8 * POINTS_PER_PIXEL
@@ -121,9 +121,9 @@ def on_front(point: MemoryPoint, points: Sequence[MemoryPoint]) -> bool:
 
 
 def _draw_panel(canvas: Canvas, panel: MemoryPanel) -> None:
-    theme, top = canvas.theme, canvas.y + _HEAD
+    theme = canvas.theme
     canvas.heading(panel.title)
-    canvas.down(_HEAD + _PLOT + _BELOW)
+    top = canvas.down(_PLOT + _BELOW)
     # Those on the front and the baseline are named first.
     points = sorted(panel.points, key=lambda point: not (on_front(point, panel.points) or point.baseline))
     memory_unit = unit_of("bytes", [point.memory_bytes for point in points])

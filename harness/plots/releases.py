@@ -128,7 +128,6 @@ def _draw_panel(canvas: Canvas, panel: ReleasePanel, floor: float) -> None:
         for variant, marker, color in zip(panel.lines, _MARKERS, theme.series, strict=False)
     }
     canvas.heading(f"{section.model} @ {section.device}, {section.against or f'beside {section.baseline}'}")
-    canvas.down(30)
     canvas.legend((variant, [look]) for variant, look in looks.items())
     strips = [variant for variant, line in panel.lines.items() if any(point.mark for point in line)]
     axes = canvas.axes(_LEFT, canvas.down(_PLOT), _LENGTH, _PLOT)

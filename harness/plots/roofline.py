@@ -94,7 +94,6 @@ def roofline_of(panels: Sequence[Panel], title: str, subtitle: str) -> Drawing:
         canvas.legend((label, _looks(examples[label], theme.ink, number, theme)) for label, number in numbers.items())
         for panel in panels:
             canvas.heading(_caption(panel))
-            canvas.down(30)
             top = canvas.down(_PLOT + 60)
             xlabel = "FLOP for each byte of arguments, results and constants"
             axes = canvas.axes(_LEFT, top, _LENGTH, _PLOT, xlabel=xlabel, ylabel="GFLOP/s")

@@ -105,7 +105,6 @@ def _panel(section: Section) -> BarPanel:
 def _draw_panel(canvas: Canvas, panel: BarPanel, start: float, length: float, note: float) -> None:
     theme = canvas.theme
     canvas.heading(panel.title)
-    canvas.down(30)
     per_ns = length / max(bar.latency.high_ns for bar in panel.bars)
     ends = [canvas.y, canvas.y + _ROW * len(panel.bars)]
     for bar in panel.bars:

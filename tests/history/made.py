@@ -51,8 +51,8 @@ def make_night(
     compiler: Factor = level,
     toolchains: Sequence[str] = (REFERENCE, NEWEST),
     same_modules: bool = False,
-    generations: int = 3,
-    rounds: int = 4,
+    generations: int = 2,  # noise between them is what matters to a history
+    rounds: int = 2,
     dispatches: int = 7,
     reference_dispatches: int | None = None,
     copies: int = 2,

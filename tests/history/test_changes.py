@@ -6,7 +6,6 @@ mislead: two things change at once or nearly, or something looks like the compil
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import pytest
@@ -15,14 +14,19 @@ from harness.history.changes import Change, history_changes
 from harness.history.events import group_changes
 from harness.history.series import usable_runs
 from harness.records.run import HostRecord, Placed, Run
-from tests.history import made
-from tests.history.made import NEWEST, InMemory, night_id, of_other_programs, step, with_compile_times, with_peer
+from tests.history.made import (
+    NEWEST,
+    InMemory,
+    make_night,
+    night_id,
+    of_other_programs,
+    step,
+    with_compile_times,
+    with_peer,
+)
 
 AT, COUNT = 20, 32
 STOCK, TILED = "net/stock@cpu", "net/tiled@cpu"
-
-# Noise between generations is what matters to a history, and this much of it takes half the time.
-make_night = partial(made.make_night, generations=2, rounds=2)
 
 
 def nights(count: int = COUNT, **facts: Any) -> list[Run]:

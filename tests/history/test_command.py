@@ -6,7 +6,6 @@ import json
 import shlex
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,13 +14,10 @@ from harness.cli import history as command
 from harness.cli import run_command_line
 from harness.history.dating import Dated, Question
 from harness.report.rows import rows_of
-from tests.history import made
-from tests.history.made import night_id, step, store
+from tests.history.made import make_night, night_id, step, store
 from tests.history.test_failures import failing
 
 Ask = Callable[..., tuple[int, str, str]]
-
-make_night = partial(made.make_night, generations=2, rounds=2)
 
 
 @pytest.fixture(scope="module")

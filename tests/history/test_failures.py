@@ -47,7 +47,7 @@ def failing(run: Run, names: Collection[str] = (f"{TILED}:3.13.0",), why: Failur
 
 def test_where_and_why_a_case_fails_is_that_of_its_last_run() -> None:
     other = replace(WHY, message="another reason")
-    runs = [failing(make_night(night, generations=2, rounds=2), why=other if not night else WHY) for night in range(3)]
+    runs = [failing(make_night(night), why=other if not night else WHY) for night in range(3)]
     (found,) = failing_cases(InMemory(runs), 10)
     assert (found.suite, found.case, found.toolchain) == ("nightly", TILED, "3.13.0")
     assert (found.since, found.runs, found.recent) == (night_id(0), 3, True)

@@ -46,7 +46,7 @@ def test_a_run_of_two_toolchains_says_which_is_the_reference() -> None:
 
 
 def test_ratios_to_the_reference_and_to_the_baseline_are_of_the_same_rounds() -> None:
-    run = make_night(compiler=step(0, 1.25))
+    run = make_night(compiler=step(0, 1.25), generations=3, rounds=4)
     found = point(run, "latency-vs-reference")
     assert found.low < 1.25 < found.high < 1.03 * found.low
     assert found.unit == "ratio"

@@ -24,7 +24,7 @@ FIRST_COMPARISON = datetime(2026, 1, 1, 5, tzinfo=timezone.utc)
 
 def a_run(results: Path, night: int = 0) -> Path:
     """The finished run of a night, with tables."""
-    return store(results, make_night(night, generations=2, rounds=2), rows_of)
+    return store(results, make_night(night), rows_of)
 
 
 def runs(results: Path, count: int) -> list[str]:
