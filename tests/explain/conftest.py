@@ -16,60 +16,6 @@ from tests.compare.runs import a_build, a_case
 from tests.fakes.fake_toolchain import make_fake_toolchain
 
 LIMITS = Limits(seconds=60)
-CONVOLUTION = "main_dispatch_0_conv_16x16x32x3x3x16_f32"
-MATMUL = "main_dispatch_0_matmul_8x8x64_f32"
-
-# As LLVM writes x86-64's assembly: two loops, the inner one with two accumulators.
-X86 = """\
-	.section	.text.main_dispatch_0_conv_16x16x32x3x3x16_f32,"ax",@progbits
-	.type	main_dispatch_0_conv_16x16x32x3x3x16_f32,@function
-main_dispatch_0_conv_16x16x32x3x3x16_f32:
-.Lfunc_begin0:
-	movq	%rsp, %rbp
-	xorl	%r8d, %r8d
-.LBB0_1:                                # =>This Loop Header: Depth=1
-	vmovups	-96(%rbp), %zmm0
-	xorl	%r9d, %r9d
-.LBB0_2:                                #   Parent Loop BB0_1 Depth=1
-	vmovups	(%r10,%rcx), %zmm14
-	vfmadd231ps	(%r10,%rcx,4){1to16}, %zmm14, %zmm0
-	vfmadd231ps	64(%r10,%rcx,4){1to16}, %zmm14, %zmm1
-	incq	%r9
-	cmpq	$3, %r9
-	jne	.LBB0_2
-	incq	%r8
-	jne	.LBB0_1
-	vmovups	%zmm0, (%rsi)
-	retq
-.Lfunc_end0:
-	.size	main_dispatch_0_conv_16x16x32x3x3x16_f32, .Lfunc_end0-main_dispatch_0_conv_16x16x32x3x3x16_f32
-"""
-
-# As LLVM writes AArch64's assembly.
-AARCH64 = """\
-	.section	.text.main_dispatch_0_matmul_8x8x64_f32,"ax",@progbits
-	.type	main_dispatch_0_matmul_8x8x64_f32,@function
-main_dispatch_0_matmul_8x8x64_f32:
-.Lfunc_begin0:
-// %bb.0:
-.LBB0_1:                                // =>This Inner Loop Header: Depth=1
-	ldr	q4, [x9, x11]
-	ldp	q5, q6, [x10], #32
-	fmla	v0.4s, v5.4s, v4.s[0]
-	fmla	v1.4s, v6.4s, v4.s[1]
-	str	q1, [sp, #16]                   // 16-byte Folded Spill
-	zip1	v2.4s, v2.4s, v3.4s
-	add	x11, x11, #16
-	cmp	x11, #256
-	b.ne	.LBB0_1
-// %bb.2:
-	fmadd	s0, s1, s2, s0
-	bl	expf
-	ret
-.Lfunc_end0:
-	.size	main_dispatch_0_matmul_8x8x64_f32, .Lfunc_end0-main_dispatch_0_matmul_8x8x64_f32
-	.cfi_endproc
-"""
 
 FLOW = """\
 func.func @main_dispatch_0_conv_32x10x6x8x3x3_f32(\
