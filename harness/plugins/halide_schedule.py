@@ -34,21 +34,12 @@ Step = Literal["tile", "vectorize", "unroll-early", "unroll-late", "vectors"]
 
 @dataclass(frozen=True, kw_only=True)
 class HalideScheduleOptions:
-    """What the schedule leaves open.
+    """What the schedule leaves open. Tiles should divide columns and channels: the rest of others is not vectorised."""
 
-    Tiles should divide the image's columns and the output channels: the rest of others is not vectorised.
-
-    Attributes:
-        step: How far the schedule goes; see above.
-        vectors: Of output channels in a register tile; 0: 4 where there are 32 registers, else 2.
-        columns: Of the image in a register tile.
-        lanes: Floats of a vector; 0: of this machine's.
-    """
-
-    step: Step = "vectors"
-    vectors: Annotated[int, Field(ge=0, le=64)] = 0
-    columns: Annotated[int, Field(ge=1, le=64)] = 5
-    lanes: Annotated[int, Field(ge=0, le=64)] = 0
+    step: Step = "vectors"  # How far the schedule goes; see above
+    vectors: Annotated[int, Field(ge=0, le=64)] = 0  # Of channels in a tile; 0: 4 where there are 32 registers, else 2
+    columns: Annotated[int, Field(ge=1, le=64)] = 5  # Of the image in a tile
+    lanes: Annotated[int, Field(ge=0, le=64)] = 0  # Floats of a vector; 0: of this machine's
 
 
 # By how far the schedule goes, the parts of it; a part with `op` in it is there for each of the three operations.

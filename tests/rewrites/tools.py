@@ -15,15 +15,11 @@ from harness import process
 from harness.compile.iree_compile import parse_statistics
 from harness.models import residual_dense_block
 from harness.toolchain import find_toolchain
+from tests.builders import CPU_FLAGS
 
 Array = NDArray[Any]
 Rewrite = Callable[[ir.Module], int]
 
-CPU = (
-    "--iree-hal-target-device=local",
-    "--iree-hal-local-target-device-backends=llvm-cpu",
-    "--iree-llvmcpu-target-cpu=host",
-)
 AVX512_TARGET = {"name": "znver4", "features": "+avx2,+avx512f", "triple": "x86_64-unknown-unknown-eabi-elf"}
 COMPILE_S = 60.0
 
@@ -64,7 +60,7 @@ def iree_compile(text: str, *flags: str, seconds: float = COMPILE_S) -> bytes:
     begin = [f"--compile-from={phase}"] if phase else []
     with TemporaryDirectory() as folder:
         (Path(folder) / "in.mlir").write_text(text)
-        command = [str(find_toolchain().iree_compile), "in.mlir", "-o", "out", *CPU, *begin, *flags]
+        command = [str(find_toolchain().iree_compile), "in.mlir", "-o", "out", *CPU_FLAGS, *begin, *flags]
         for _ in range(2):
             finished = process.run(command, cwd=Path(folder), limits=process.Limits(seconds=seconds))
             if finished.limit is None:
