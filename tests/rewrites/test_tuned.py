@@ -15,6 +15,7 @@ from harness.rewrites.tuned import OF_ROWS, configure, name_convolutions, regist
 from tests.programs import Writer, program
 from tests.rewrites.tools import (
     AVX512_TARGET,
+    Rewrite,
     agree,
     assert_left_alone,
     assert_rewritten,
@@ -122,10 +123,6 @@ def test_the_backend_takes_what_is_derived_and_results_stay(
     assert_left_alone(after, TUNE)
 
 
-def test_a_convolution_without_tiles_is_left_alone() -> None:
-    assert_left_alone(convolution(2, 4, 10, 8, 9), TUNE)
-
-
 SIZES = {"n": 2, "y": 3, "x": 4, "o": 5, "v": 3, "u": 2, "i": 6}
 BODY = ("%p = arith.mulf %l, %r : f32", "%t = arith.addf %s, %p : f32")
 
@@ -188,23 +185,6 @@ def test_a_generic_gets_its_name_and_results_stay(form: dict[str, Any], named: s
     assert f"linalg.conv_2d_{named}" in after
     assert ("linalg.transpose" in after) == (form != {})
     assert "linalg.generic" not in after
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        generic(image="nxyi"),  # rows and columns exchanged in the image alone
-        generic(image="yxni", out="yxno"),  # a layout without a name
-        generic(image="niyx"),  # channels-first in, channels-last out
-        generic(body=("%p = arith.addf %l, %r : f32", "%t = arith.mulf %s, %p : f32")),
-        generic(body=("%p = arith.mulf %l, %l : f32", "%t = arith.addf %s, %p : f32")),
-        generic(body=("%p = arith.mulf %l, %r : f32", "%t = arith.addf %p, %p : f32")),
-        generic(body=("%p = arith.mulf %l, %r : f32", "%t = arith.subf %s, %p : f32")),
-    ],
-    ids=["exchanged", "nameless", "mixed", "min-plus", "square", "no-sum", "difference"],
-)
-def test_what_is_no_such_convolution_stays_as_it_is(text: str) -> None:
-    assert_left_alone(text, name_convolutions)
 
 
 # Of a buffer of two rows of four, a region computes one half from the other.
@@ -345,22 +325,33 @@ def test_it_stands_alone_with_what_belongs_to_it_and_results_stay(text: str) -> 
     assert agree(text, ALL, regions_in_place)[0] == 1
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        layer(CHANNELS_LAST, "2x6x12x8"),
-        layer(POOLING, "2x6x12x8", "2x2"),
-        layer(CHANNELS_LAST, kernel="1x1x8x32"),
-        layer("y = conv x k", "1x8x6x12", "32x8x3x3"),
-        DYNAMIC,
-        rewritten(layer(CHANNELS_LAST), isolate_convolutions)[0],
-        layer(DEPTHWISE, kernel="3x3x8"),
-    ],
-    ids=["several", "several pooled", "of one point", "channels first", "dynamic", "in a region", "depthwise"],
-)
-def test_what_has_no_use_for_a_region(text: str) -> None:
-    assert_left_alone(text, isolate_convolutions)
+REGIONS = isolate_convolutions
+LEFT_ALONE: dict[str, tuple[Rewrite, str]] = {
+    "channels that no vector divides": (TUNE, convolution(2, 4, 10, 8, 9)),
+    "several images": (REGIONS, layer(CHANNELS_LAST, "2x6x12x8")),
+    "several pooled": (REGIONS, layer(POOLING, "2x6x12x8", "2x2")),
+    "of one point": (REGIONS, layer(CHANNELS_LAST, kernel="1x1x8x32")),
+    "channels first": (REGIONS, layer("y = conv x k", "1x8x6x12", "32x8x3x3")),
+    "dynamic": (REGIONS, DYNAMIC),
+    "in a region": (REGIONS, rewritten(layer(CHANNELS_LAST), REGIONS)[0]),
+    "depthwise": (REGIONS, layer(DEPTHWISE, kernel="3x3x8")),
+    "poolings that are not wanted": (partial(REGIONS, pooling=False), layer(POOLING, kernel="2x2")),
+    "rows and columns exchanged in the image": (name_convolutions, generic(image="nxyi")),
+    "a layout without a name": (name_convolutions, generic(image="yxni", out="yxno")),
+    "channels first in, last out": (name_convolutions, generic(image="niyx")),
+    **{
+        f"{product}, {total}": (name_convolutions, generic(body=(f"%p = arith.{product}", f"%t = arith.{total}")))
+        for product, total in (
+            ("addf %l, %r : f32", "mulf %s, %p : f32"),
+            ("mulf %l, %l : f32", "addf %s, %p : f32"),
+            ("mulf %l, %r : f32", "addf %p, %p : f32"),
+            ("mulf %l, %r : f32", "subf %s, %p : f32"),
+        )
+    },
+}
 
 
-def test_poolings_where_they_are_wanted() -> None:
-    assert_left_alone(layer(POOLING, kernel="2x2"), partial(isolate_convolutions, pooling=False))
+@pytest.mark.parametrize("what", LEFT_ALONE)
+def test_what_is_left_alone(what: str) -> None:
+    rewrite, text = LEFT_ALONE[what]
+    assert_left_alone(text, rewrite)
