@@ -1,13 +1,11 @@
 """Engines beside IREE, from a suite that names them to rows of the same table; and what becomes of those that fail."""
 
-import shutil
 from pathlib import Path
 
 import pytest
 
 from harness.records.run import Build, Check, Lost, Run
 from tests.end_to_end.command import Ended, Harness, document, timed
-from tests.end_to_end.plugin_package import EXAMPLE
 from tests.end_to_end.suites import CPU
 
 _SUITE = """
@@ -15,21 +13,18 @@ name = "peers"
 baseline = "stock"
 peers = [PEERS]
 
-[models.product]
-mlir = "product.mlir"
-function = "main"
-inputs = [{ shape = [10, 20], seed = 1 }, { shape = [20, 30], seed = 2 }, { shape = [10, 30], seed = 3 }]
-tolerance = { relative = 1e-3 }
+[models.mlp]
+builder = "mlp"
+params = { layers = 2, width = 16, batch = 4 }
 
 [variants.stock]
 
 """ + CPU.replace("generations = 3", "generations = 2")
-STOCK = "product/stock@cpu"
+STOCK = "mlp/stock@cpu"
 
 
 def bench(folder: Path, packages: Path, *peers: str) -> Harness:
     """The command in a folder with one suite, which has these peers."""
-    shutil.copy(EXAMPLE / "product.mlir", folder)
     (folder / "peers.toml").write_text(_SUITE.replace("PEERS", ", ".join(peers)))
     return Harness(folder, packages)
 
@@ -40,10 +35,10 @@ def measured(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[
     harness = bench(
         tmp_path_factory.mktemp("measured"),
         packages,
-        '"numpy-product"',
-        '{ name = "numpy-product", options = { method = "einsum" }, label = "numpy-einsum" }',
-        '{ name = "unlucky-product", options = { fate = "refuses" } }',
-        '"absent-product"',
+        '"numpy"',
+        '{ name = "numpy", options = { transposed = true }, label = "numpy-turned" }',
+        '{ name = "unlucky", options = { fate = "refuses" } }',
+        '"absent"',
     )
     return harness, harness("run", "peers.toml")
 
@@ -53,10 +48,9 @@ def unlucky(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[R
     """A run in which each peer but one goes wrong in its own way, which is its label."""
     fates = {fate.replace(" ", "-"): fate for fate in ("raises", "dies", "dies late", "hangs", "wrong", "shape")}
     peers = [
-        f'{{ name = "unlucky-product", options = {{ fate = "{fate}" }}, label = "{label}" }}'
-        for label, fate in fates.items()
+        f'{{ name = "unlucky", options = {{ fate = "{fate}" }}, label = "{label}" }}' for label, fate in fates.items()
     ]
-    harness = bench(tmp_path_factory.mktemp("unlucky"), packages, '"numpy-product"', *peers)
+    harness = bench(tmp_path_factory.mktemp("unlucky"), packages, '"numpy"', *peers)
     ended = harness("run", "peers.toml", "--call-timeout", "5")
     return harness.run(), ended
 
@@ -65,7 +59,7 @@ def test_peers_are_checked_and_timed_in_the_same_rounds_and_others_are_skipped(m
     harness, ended = measured
     run = harness.run()
     assert ended.returncode == 0, ended.stderr
-    peers = {"product/numpy-product@cpu", "product/numpy-einsum@cpu"}
+    peers = {"mlp/numpy@cpu", "mlp/numpy-turned@cpu"}
     assert all({turn.case for turn in measured.turns} == {STOCK, *peers} for measured in run.rounds)
     checks = {check.case: (check.against, check.failure) for check in run.checks}
     assert {checks[name] for name in peers} == {checks[STOCK]}
@@ -78,9 +72,9 @@ def test_the_report_shows_ratios_to_the_baseline_and_to_the_best_peer(measured: 
     harness, _ = measured
     (folder,) = map(str, harness.runs())
     text = harness("report", folder, "--format", "markdown").stdout
-    assert f"numpy {harness.run().header.environment['peers']['numpy-product'].split()[-1]}" in text
+    assert f"NumPy {harness.run().header.environment['peers']['numpy'].split()[-1]}" in text
     rows = {row["variant"]: row for row in document(harness("report", folder, "--format", "json"))["rows"]}
-    best = min(("numpy-product", "numpy-einsum"), key=lambda peer: float(rows[peer]["latency_ns"]))
+    best = min(("numpy", "numpy-turned"), key=lambda peer: float(rows[peer]["latency_ns"]))
     assert rows[best]["ratio"] * rows["stock"]["ratio_to_best_peer"] == pytest.approx(1, rel=0.2)
 
 
@@ -88,20 +82,20 @@ def test_the_report_shows_ratios_to_the_baseline_and_to_the_best_peer(measured: 
     ("fate", "sentence"),
     [
         ("raises", "Unlucky: no such operation: Frobnicate"),
-        ("dies", "Unlucky: the worker was ended by SIGABRT while it was at work on product/dies@cpu"),
+        ("dies", "Unlucky: the worker was ended by SIGABRT while it was at work on mlp/dies@cpu"),
         ("dies-late", "SIGABRT"),
         ("hangs", "took longer than the limit of 5 s"),
         ("wrong", "its output 0 differs in"),
-        ("shape", "its output 0 has shape (30, 10) where (10, 30) is right"),
+        ("shape", "its output 0 has shape (16, 4) where (4, 16) is right"),
     ],
 )
 def test_a_peer_that_goes_wrong_fails_its_own_case(unlucky: tuple[Run, Ended], fate: str, sentence: str) -> None:
     run, ended = unlucky
-    case = f"product/{fate}@cpu"
+    case = f"mlp/{fate}@cpu"
     records: list[Build | Check | Lost] = [*run.builds, *run.checks, *run.lost]
     failures = [record.failure for record in records if record.case == case]
     (message,) = [failure.message for failure in failures if failure is not None]
     assert sentence in message
     assert ended.returncode == 3, "and the rest goes on"
-    assert timed(run) - {"product/dies-late@cpu"} == {STOCK, "product/numpy-product@cpu"}
+    assert timed(run) - {"mlp/dies-late@cpu"} == {STOCK, "mlp/numpy@cpu"}
     assert {measured.generation for measured in run.rounds} == {0, 1}

@@ -16,8 +16,9 @@ from harness.peers import PeerModel, Setting, onnxruntime, pytorch
 from harness.peers.peer import PEERS, AppliedPeer, apply_peer, find_peer
 from harness.plugins.options import as_json
 from tests.builders import register
+from tests.example_plugins.example_plugins import numpy_peer
+from tests.example_plugins.example_plugins.numpy_peer import PEER, Options
 from tests.models.conftest import run_onnx_bytes
-from tests.peers.numpy_peer import PEER, Options
 
 
 def refusal(name: str, **options: Any) -> str:
@@ -85,7 +86,7 @@ def test_the_built_in_peers_are_listed_with_their_options() -> None:
 
 def test_the_example_is_shown_as_it_is() -> None:
     shown, _ = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
-    assert shown == Path(__file__).with_name("numpy_peer.py").read_text()
+    assert shown == Path(numpy_peer.__file__).read_text()
 
 
 @pytest.mark.parametrize("options", [Options(), Options(transposed=True)], ids=str)
