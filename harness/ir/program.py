@@ -28,12 +28,10 @@ class ProgramWork(Cost):
 
 
 def work(modules: Iterable[Any], _: str, *, function: str, shapes: Sequence[Sequence[int]]) -> dict[str, Any]:
-    """The work of one call of a function as JSON, by the names of harness.records.run.Work."""
+    """The work of one call of a function, as JSON."""
     (module,) = modules
-    counted = vars(work_of(module, function, shapes))
-    counted["footprint_bytes"] = counted.pop("moved_bytes")
-    counted["uncounted"] = dict(counted.pop("unknown"))
-    return counted
+    counted = work_of(module, function, shapes)
+    return {**vars(counted), "unknown": dict(counted.unknown)}
 
 
 def work_of(module: Any, function: str, shapes: Sequence[Sequence[int]]) -> ProgramWork:
