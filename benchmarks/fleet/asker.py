@@ -65,11 +65,11 @@ def ask(address: str, folder: Path, size: str, salt: str) -> Took:
     Raises:
         HarnessError: It could not be done to its end.
     """
-    context, artifacts = begin(folder, size_in(size), salt, Told())
+    context = begin(folder, size_in(size), salt, Told())
     with context.directory, connect(access_to(address, "ADDRESS", None, trust_network=False)) as fleet:
         process = psutil.Process()
         began, before, planned = time.time(), process.cpu_times(), process.memory_info().rss
-        run = FleetRun(fleet, context, artifacts, {})
+        run = FleetRun(fleet, context, {})
         fleet.run(run.do())
         after = process.cpu_times()
         return Took(

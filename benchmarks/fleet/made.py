@@ -126,9 +126,7 @@ def write_models(suite: Suite, size: Size, folder: Path, salt: str) -> dict[str,
     return made
 
 
-def begin(
-    folder: Path, size: Size, salt: str, progress: Progress
-) -> tuple[Context, dict[str, ModelArtifact | Failure]]:
+def begin(folder: Path, size: Size, salt: str, progress: Progress) -> Context:
     """A run that begins in this folder, or goes on where there is one: as `harness run` has it before it compiles.
 
     Args:
@@ -154,7 +152,8 @@ def begin(
         directory = RunDirectory.create(results, run.header)
     else:
         directory, run = RunDirectory.resume(begun)
-    context = Context(
+    return Context(
+        artifacts=artifacts,
         prepared=Prepared(
             loaded=LoadedSuite(suite=suite, text_sha256=""),
             toolchains=(toolchain,),
@@ -170,7 +169,6 @@ def begin(
         failures=FailureNotes(progress),
         given_up=GivenUp(keep_going=False),
     )
-    return context, artifacts
 
 
 def _header(

@@ -31,7 +31,6 @@ from harness.fleet.run import FleetRun
 from harness.fleet.tasks import RowTask
 from harness.machine.environment import machine_class, processor_identity
 from harness.measure import Calibration
-from harness.models.materialize import ModelArtifact
 from harness.peers.peer import AppliedPeer
 from harness.progress import Progress
 from harness.records.case import Case
@@ -305,17 +304,17 @@ class FleetBench(Executor):
         reasons = "; ".join(f"{name}: {reason}" for name, reason in sorted(said.items()))
         return f"no host of the fleet has {peer.name} ({reasons or 'none knows it'})"
 
-    def run(self, context: Context, artifacts: Mapping[str, ModelArtifact | Failure], scratch: Path) -> None:  # noqa: ARG002
+    def run(self, context: Context, scratch: Path) -> None:  # noqa: ARG002
         """Compile, check and measure on the fleet's hosts; then count on this machine what builds and models have."""
         BuildCache(cache_root()).sweep()
         sweep_writing(cache_root())
         trim_outputs(cache_root())
-        run = FleetRun(self._fleet, context, artifacts, self._like)
+        run = FleetRun(self._fleet, context, self._like)
         try:
             self._fleet.await_host(dispatch.RETURN_S)
             self._fleet.run(run.do())
         except PlaceGone as gone:
             raise PlaceGone(gone.what, context.options.command_to_go_on(context.directory.path, self.address)) from gone
-        ir_stage(context, artifacts)
+        ir_stage(context)
         if context.options.measure:
-            work_stage(context, artifacts)
+            work_stage(context)

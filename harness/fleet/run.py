@@ -21,7 +21,6 @@ from harness.fleet.packing import Packed, pack
 from harness.fleet.placing import Host, Need, need_of, place, unfit, why_nowhere
 from harness.fleet.processes import COMPILE
 from harness.fleet.tasks import GroupTask
-from harness.models.materialize import ModelArtifact
 from harness.process import Limits
 from harness.records.case import Case
 from harness.records.run import Build, Check, Failure, Lost, Peak, Placed, Reference, Round
@@ -37,23 +36,21 @@ TITLE = "Fleet"
 # The first step of a group; the others are the numbers of its generations, the first of which asks for references too.
 CHECK = -1
 
-Artifacts = Mapping[str, ModelArtifact | Failure]
-
 
 class FleetRun(Dispatcher):
     """A run under way on a fleet."""
 
-    def __init__(self, fleet: Fleet, context: Context, artifacts: Artifacts, like: Mapping[str, str]) -> None:
+    def __init__(self, fleet: Fleet, context: Context, like: Mapping[str, str]) -> None:
         """`like` has hosts that groups are to be on if they can, by the group's name."""
         self._before = load_run(context.directory.path, rounds=False)
         super().__init__(fleet, context.prepared.suite, context.progress, self._before.hosts)
         self.context, self.generations = context, context.done.generations  # Without those of groups that have moved
-        self.directory, self._artifacts, self._like = context.directory, artifacts, like
+        self.directory, self._made, self._like = context.directory, context.made, like
         self.builds, self.checks = context.done.builds, context.done.checks  # By case
         self.asked = set(context.done.references)  # Cases of which iree-benchmark-module was asked
         self.peaks: set[tuple[str, str]] = set()  # By host and device, those that are known
         self._recorded: set[str] = set()  # hosts
-        fail_unmade(context, artifacts)
+        fail_unmade(context)
         self.groups = self._planned_groups()
 
     async def do(self) -> None:
@@ -79,7 +76,7 @@ class FleetRun(Dispatcher):
         measured = timed | {case.group for case in prepared.cases if case.name in known}
         members: dict[str, list[Case]] = {}
         for case in prepared.cases:
-            if case.skip is None and isinstance(self._artifacts[case.model], ModelArtifact):
+            if case.skip is None and case.model in self._made:
                 members.setdefault(case.group, []).append(case)
         groups = {}
         for number, (name, cases) in enumerate(members.items()):
@@ -147,7 +144,7 @@ class FleetRun(Dispatcher):
         """
         context, cache, found = self.context, BuildCache(cache_root()), list[Build]()
         jobs: dict[str, Compile] = {}
-        for request in requests_of(context, self._artifacts, ""):
+        for request in requests_of(context, ""):
             case = request.case
             group = self.groups.get(case.group)
             if group is None or not group.host:
@@ -184,8 +181,7 @@ class FleetRun(Dispatcher):
     def task_of(self, state: HostState, cases: Sequence[Case]) -> GroupTask:
         """Some cases of a group, for a host."""
         prepared, first = self.context.prepared, cases[0]
-        artifact = self._artifacts[first.model]
-        assert isinstance(artifact, ModelArtifact)  # noqa: S101 (cases that run)
+        artifact = self._made[first.model]
         model = next(model for model in prepared.suite.models if model.name == first.model)
         variables = state.variables(prepared.suite, first.device)
         return GroupTask(

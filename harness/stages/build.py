@@ -29,29 +29,26 @@ from harness.toolchain import Toolchain, find_toolchain
 from harness.verify.cases import trim_outputs
 
 
-def require_cache(path: Path, artifacts: Mapping[str, ModelArtifact | Failure], builds: Mapping[str, Build]) -> None:
+def require_cache(context: Context, builds: Mapping[str, Build]) -> None:
     """Refuse failures that are the cache's, which somebody deleted while the run used it."""
     cache = BuildCache(cache_root())
-    models = [artifact for artifact in artifacts.values() if isinstance(artifact, ModelArtifact)]
     compiled = [build for build in builds.values() if build.failure is None and build.cache_key]
-    gone = [model.name for model in models if not model.mlir.is_file()]
+    gone = [model.name for model in context.made.values() if not model.mlir.is_file()]
     gone += [build.case for build in compiled if cache.find(build.cache_key, build.case) is None]
     if gone:
         raise RunError(
             f"{cache_root()}: what was made of {gone[0]} is no longer in the cache, which this run needs to its end; "
-            f"go on with `harness run --resume {shlex.quote(str(path))}`, which makes it again"
+            f"go on with `harness run --resume {shlex.quote(str(context.directory.path))}`, which makes it again"
         )
 
 
-def compile_stage(
-    context: Context, artifacts: Mapping[str, ModelArtifact | Failure], requests: Sequence[CompileRequest]
-) -> None:
+def compile_stage(context: Context, requests: Sequence[CompileRequest]) -> None:
     """Compile what is not compiled yet, small models first."""
     cache, progress = BuildCache(cache_root()), context.progress
     cache.sweep()
     sweep_writing(cache_root())
     trim_outputs(cache_root())
-    fail_unmade(context, artifacts)
+    fail_unmade(context)
     progress.stage("Compile", len(requests))
     for item in _compiled(requests, cache, context):
         if isinstance(item, Underway):
@@ -80,27 +77,25 @@ def keep_build(context: Context, build: Build, stderr: str) -> None:
     builds[build.case] = build
 
 
-def fail_unmade(context: Context, artifacts: Mapping[str, ModelArtifact | Failure]) -> None:
+def fail_unmade(context: Context) -> None:
     """Write down that cases failed whose model could not be made."""
     builds = context.done.builds
     for case in context.prepared.cases:
-        artifact = artifacts.get(case.model)
+        artifact = context.artifacts.get(case.model)
         if case.skip is None and isinstance(artifact, Failure) and case.name not in builds:
             builds[case.name] = Build(case=case.name, command=(), cache_key="", failure=artifact)
             context.directory.append(builds[case.name])
 
 
-def requests_of(
-    context: Context, artifacts: Mapping[str, ModelArtifact | Failure], host_cpu: str | None = None
-) -> list[CompileRequest]:
+def requests_of(context: Context, host_cpu: str | None = None) -> list[CompileRequest]:
     """What is still to be compiled, small models first; in flags, `host` is this machine unless another is named."""
     if host_cpu is None:
         host_cpu = processor_identity(context.directory.header.environment)
-    cache, done = BuildCache(cache_root()), context.done.builds
+    cache, done, models = BuildCache(cache_root()), context.done.builds, context.made
     requests: list[tuple[int, CompileRequest]] = []
     for case in context.prepared.cases:
-        artifact, before = artifacts.get(case.model), done.get(case.name)
-        if case.skip is not None or case.peer is not None or not isinstance(artifact, ModelArtifact):
+        artifact, before = models.get(case.model), done.get(case.name)
+        if case.skip is not None or case.peer is not None or artifact is None:
             continue
         if before is None or not (before.failure or cache.find(before.cache_key, case.name)):
             request = request_for(context.prepared, case, artifact, host_cpu, context.options.compile_limits)

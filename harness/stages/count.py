@@ -30,17 +30,17 @@ _STORAGE = TypeAdapter(Storage)
 _T = TypeVar("_T")
 
 
-def ir_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Failure]) -> None:
+def ir_stage(context: Context) -> None:
     """Count the ops of every case that compiled, where the suite's [ir] names any, and size its encoded tensors."""
-    suite = context.prepared.suite
+    suite, models = context.prepared.suite, context.made
     if not suite.ir and not suite.storage:
         return
     todo: dict[object, list[Compiled]] = {}  # those of one list have the same IR
     for case in context.prepared.cases:
-        build, artifact = context.done.builds.get(case.name), artifacts.get(case.model)
+        build, artifact = context.done.builds.get(case.name), models.get(case.model)
         if build is None or build.failure is not None or case.name in context.done.ir:
             continue
-        if isinstance(artifact, ModelArtifact):
+        if artifact is not None:
             toolchain, limits = context.prepared.toolchain_of(case), context.options.compile_limits
             compiled = Compiled.of(build, artifact, artifact.mlir, toolchain, limits)
             # What inputs decide differs between models of equal programs.
@@ -125,7 +125,7 @@ def _kept(memo: Path, adapter: TypeAdapter[_T]) -> _T | None:
         return None
 
 
-def work_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Failure]) -> None:
+def work_stage(context: Context) -> None:
     """Count the arithmetic and the bytes of each model, under the newest toolchain that can.
 
     The counter knows the newest releases' IR best; a program that the first toolchain imported may be too old for them.
@@ -133,8 +133,8 @@ def work_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Failure
     flags = {case.model: case.compile_flags for case in context.prepared.cases if case.baseline and case.skip is None}
     todo = [
         (artifact, flags[name])
-        for name, artifact in artifacts.items()
-        if name in flags and name not in context.done.work and isinstance(artifact, ModelArtifact)
+        for name, artifact in context.made.items()
+        if name in flags and name not in context.done.work
     ]
     context.progress.stage("Count", len(todo))
 

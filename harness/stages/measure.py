@@ -18,7 +18,7 @@ from harness.peers.peer import AppliedPeer
 from harness.peers.worker import LoadablePeer
 from harness.process import Limits
 from harness.records.case import Case
-from harness.records.run import Build, Check, Failure, Lost, Reference, Round
+from harness.records.run import Build, Check, Lost, Reference, Round
 from harness.stages.models import peer_model
 from harness.stages.prepare import Context, GivenUp, unchecked
 from harness.toolchain import Toolchain
@@ -29,15 +29,13 @@ from harness.verify.outputs import run_benchmark_module
 from harness.verify.reference import has_text
 
 
-def lay_out_stage(
-    context: Context, artifacts: Mapping[str, ModelArtifact | Failure], scratch: Path
-) -> list[AnyRunnable]:
+def lay_out_stage(context: Context, scratch: Path) -> list[AnyRunnable]:
     """Make every case ready that compiled, in the plan's order; peers are only timed."""
-    prepared, builds = context.prepared, context.done.builds
+    prepared, builds, made = context.prepared, context.done.builds, context.made
     models, ready = {model.name: model for model in prepared.suite.models}, list[AnyRunnable]()
     for number, case in enumerate(prepared.cases):
-        build, artifact = builds.get(case.name), artifacts.get(case.model)
-        if case.skip is not None or not isinstance(artifact, ModelArtifact):
+        build, artifact = builds.get(case.name), made.get(case.model)
+        if case.skip is not None or artifact is None:
             continue
         if case.peer is not None and context.options.measure:
             ready.append(runnable_peer(case, prepared.peers[case.variant], models[case.model], artifact))

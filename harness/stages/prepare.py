@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import SuiteError, UsageError
-from harness.models.materialize import model_id
+from harness.models.materialize import ModelArtifact, model_id
 from harness.peers.peer import AppliedPeer, apply_peer
 from harness.plugins import Applied, apply_plugin
 from harness.plugins.chain import Arranged, gives
@@ -330,6 +330,7 @@ class Context:
     """One run under way."""
 
     prepared: Prepared
+    artifacts: Mapping[str, ModelArtifact | Failure]  # Each model, or why it could not be made, by name
     options: RunOptions
     directory: RunDirectory
     done: Done
@@ -337,6 +338,11 @@ class Context:
     failures: FailureNotes  # What is printed of them as they happen
     given_up: GivenUp  # What is not tried since another case timed out
     with_reference: bool = True  # Whether iree-benchmark-module is asked of each case, which says what memory it takes
+
+    @property
+    def made(self) -> dict[str, ModelArtifact]:
+        """The models that could be made, by name."""
+        return {name: item for name, item in self.artifacts.items() if isinstance(item, ModelArtifact)}
 
     def failed(self, case: Case, failure: Failure, untried: Iterable[Case] = ()) -> None:
         """Say that a case failed, and how many of those that were not tried yet go with it."""

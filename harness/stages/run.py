@@ -17,7 +17,6 @@ from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 from harness import __version__
 from harness.cache import cache_root
@@ -65,13 +64,14 @@ def step_seconds(results: Path, models: Collection[str], but: Path) -> dict[str,
 
 
 def to_do(
-    context: Context, requests: Sequence[CompileRequest], models: Collection[str], step_s: Mapping[str, float]
+    context: Context, requests: Sequence[CompileRequest], step_s: Mapping[str, float]
 ) -> tuple[str, dict[str, float]]:
-    """What a run that begins or goes on has to do, with these models: in a sentence, and the seconds of its stages."""
+    """What a run that begins or goes on has to do: in a sentence, and the seconds of its stages."""
     options, done, settings = context.options, context.done, context.directory.header.settings
     records: list[Build | Check] = [*done.builds.values(), *done.checks.values()]
     over = {record.case for record in records if record.failure is not None} | done.checks.keys() | done.lost.keys()
-    left = [case for case in context.prepared.cases if case.skip is None and case.model in models]
+    made = context.made
+    left = [case for case in context.prepared.cases if case.skip is None and case.model in made]
     checks = sum(case.name not in over and (options.measure or case.peer is None) for case in left)
     cache, keys = BuildCache(cache_root()), {cache_key(request): request.case.name for request in requests}
     cached = sum(cache.find(key, name) is not None for key, name in keys.items())
@@ -111,22 +111,20 @@ class Executor(DevicePlace):
         """Where the rows of a comparison are measured."""
         return ThisMachine(progress=progress, noise=noise)
 
-    def run(self, context: Context, artifacts: Mapping[str, ModelArtifact | Failure], scratch: Path) -> None:
+    def run(self, context: Context, scratch: Path) -> None:
         """Do all of a run that is not done yet; each result is on disk before the next one begins."""
         options = context.options
-        made = {name: item.sha256 for name, item in artifacts.items() if isinstance(item, ModelArtifact)}
-        requests = requests_of(context, artifacts)
-        step_s = step_seconds(options.results, made.values(), context.directory.path)
-        sentence, planned_s = to_do(context, requests, made, step_s)
+        requests, models = requests_of(context), [model.sha256 for model in context.made.values()]
+        step_s = step_seconds(options.results, models, context.directory.path)
+        sentence, planned_s = to_do(context, requests, step_s)
         context.progress.note(sentence)
         context.progress.expect(planned_s)
-        compile_stage(context, artifacts, requests)
-        directory, builds = context.directory, context.done.builds
-        directory.before_failure = partial(require_cache, directory.path, artifacts, builds)
-        ir_stage(context, artifacts)
+        compile_stage(context, requests)
+        context.directory.before_failure = partial(require_cache, context, context.done.builds)
+        ir_stage(context)
         if options.measure:
-            work_stage(context, artifacts)
-        runnable = lay_out_stage(context, artifacts, scratch)
+            work_stage(context)
+        runnable = lay_out_stage(context, scratch)
         right = verify_stage(context, runnable)
         if not options.measure:
             right = call_again_stage(context, right)
@@ -170,26 +168,33 @@ def run_suite(
         progress.note(f"{options.suite}: {finding}")
     artifacts = materialize_models(prepared, options.compile_limits, progress)
     prepared = skip_unfit_peers(prepared, artifacts)
-    directory, done = _open(prepared, artifacts, options, purpose, executor)
+    if options.resume is None:
+        run = Run(header=_header(prepared, artifacts, options, purpose, executor))
+        directory = RunDirectory.create(options.results, run.header)
+    else:
+        directory, run = RunDirectory.resume(options.resume)
+        _require_same(run, options.resume, prepared, executor)
+        directory.set(keep_going=options.keep_going or bool(run.header.settings.get("keep_going")))
     context = Context(
         prepared=prepared,
+        artifacts=artifacts,
         options=options,
         directory=directory,
-        done=done,
+        done=Done(run),
         progress=progress,
         failures=FailureNotes(progress),
         given_up=GivenUp(keep_going=options.keep_going),
         with_reference=with_reference,
     )
     for case in prepared.cases:
-        for before in (done.builds.get(case.name), done.checks.get(case.name)):
+        for before in (context.done.builds.get(case.name), context.done.checks.get(case.name)):
             context.given_up.note(case, before.failure if before is not None else None)
     try:
         with directory, tempfile.TemporaryDirectory(prefix="harness-run-") as scratch:
             on_begin(directory)
-            directory.before_failure = partial(require_cache, directory.path, artifacts, {})
+            directory.before_failure = partial(require_cache, context, {})
             if prepared.cases:
-                executor.run(context, artifacts, Path(scratch))
+                executor.run(context, Path(scratch))
             directory.finish(lambda run: render(run, "markdown", full=True), rows_of)
     except KeyboardInterrupt:
         sentence = f"interrupted; go on with `{options.command_to_go_on(directory.path, executor.address)}`"
@@ -197,51 +202,30 @@ def run_suite(
     return directory.path
 
 
-def _open(
-    prepared: Prepared,
-    artifacts: Mapping[str, ModelArtifact | Failure],
-    options: RunOptions,
-    purpose: str,
-    executor: Executor,
-) -> tuple[RunDirectory, Done]:
-    if options.resume is None:
-        header = _header(prepared, artifacts, options, purpose, executor)
-        return RunDirectory.create(options.results, header), Done(Run(header=header))
-    directory, run = RunDirectory.resume(options.resume)
-    measured_by = run.header.settings.get("fleet")
+def _require_same(run: Run, path: Path, prepared: Prepared, executor: Executor) -> None:
+    """Refuse to go on with a run where the suite, a toolchain, the machine or the fleet is another one now."""
+    begun, suite = run.header, prepared.suite.path
+    measured_by = begun.settings.get("fleet")
     if measured_by and not executor.address:
-        raise RunError(f"{options.resume}: hosts of a fleet measured it; go on with --fleet {measured_by}")
+        raise RunError(f"{path}: hosts of a fleet measured it; go on with --fleet {measured_by}")
     if executor.address and not measured_by:
-        raise RunError(f"{options.resume}: one machine measured it; go on there, without --fleet")
+        raise RunError(f"{path}: one machine measured it; go on there, without --fleet")
     here = {toolchain.version: toolchain.compiler_sha256 for toolchain in prepared.toolchains}
-    for begun in run.header.toolchains:
-        if here.get(begun.version, begun.compiler_sha256) != begun.compiler_sha256:
-            raise RunError(
-                f"{options.resume}: this run began with another build of IREE {begun.version} than the one here; start "
-                "a new run"
-            )
-    planned = {(case.id, case.name, case.toolchain) for case in run.header.cases}
+    for known in begun.toolchains:
+        if here.get(known.version, known.compiler_sha256) != known.compiler_sha256:
+            began = f"this run began with another build of IREE {known.version} than the one here"
+            raise RunError(f"{path}: {began}; start a new run")
+    planned = {(case.id, case.name, case.toolchain) for case in begun.cases}
     if planned != {(case.id, case.name, case.toolchain) for case in prepared.cases}:
-        raise RunError(
-            f"{options.resume}: its cases are no longer those of {options.suite} with this toolchain; start a new run"
-        )
-    if run.header.suite_sha256 != prepared.loaded.text_sha256:
-        raise RunError(f"{options.resume}: {options.suite} has changed since this run began; start a new run")
-    done = Done(run)
-    if executor.address:
-        _require_devices(run.header, prepared, done, options.resume)
-    directory.set(keep_going=options.keep_going or bool(run.header.settings.get("keep_going")))
-    return directory, done
-
-
-def _require_devices(begun: Header, prepared: Prepared, done: Done, path: Path) -> None:
-    """Refuse to end a run without cases whose hosts are away at this moment."""
-    able = {case.name for case in begun.cases if case.skip is None}
-    for case in prepared.cases:
-        if case.skip is not None and case.name in able and not done.has_all_of(case, begun.settings):
-            raise RunError(
-                f"{path}: {case.name} cannot go on now ({case.skip}); start its host again, or begin a new run"
-            )
+        raise RunError(f"{path}: its cases are no longer those of {suite} with this toolchain; start a new run")
+    if begun.suite_sha256 != prepared.loaded.text_sha256:
+        raise RunError(f"{path}: {suite} has changed since this run began; start a new run")
+    if executor.address:  # hosts may be away at this moment, and the run is not to end without their cases
+        able, done = {case.name for case in begun.cases if case.skip is None}, Done(run)
+        for case in prepared.cases:
+            if case.skip is not None and case.name in able and not done.has_all_of(case, begun.settings):
+                how = "start its host again, or begin a new run"
+                raise RunError(f"{path}: {case.name} cannot go on now ({case.skip}); {how}")
 
 
 def _header(
@@ -283,7 +267,19 @@ def _header(
         groups=suite.groups,
         floors=dict(suite.floors),
         gates=suite.gates,
-        settings={**_settings(prepared, options), "purpose": purpose, **fleet},
+        settings={
+            "budget_s": options.budget_s or suite.budget_s,
+            "generations": options.generations or suite.generations,
+            "seed": options.seed or 0,
+            "jobs": options.compilers,
+            "measure": options.measure,
+            "patterns": list(options.patterns),
+            "tags": list(options.tags),
+            "keep_going": options.keep_going,
+            **({"shard": str(prepared.shard)} if prepared.shard is not None else {}),
+            "purpose": purpose,
+            **fleet,
+        },
         environment={
             **environment_here(),
             "devices": dict(prepared.devices),
@@ -291,17 +287,3 @@ def _header(
             "peers": {label: peer.version for label, peer in prepared.peers.items() if label in run},
         },
     )
-
-
-def _settings(prepared: Prepared, options: RunOptions) -> dict[str, Any]:
-    return {
-        "budget_s": options.budget_s or prepared.suite.budget_s,
-        "generations": options.generations or prepared.suite.generations,
-        "seed": options.seed or 0,
-        "jobs": options.compilers,
-        "measure": options.measure,
-        "patterns": list(options.patterns),
-        "tags": list(options.tags),
-        "keep_going": options.keep_going,
-        **({"shard": str(prepared.shard)} if prepared.shard is not None else {}),
-    }

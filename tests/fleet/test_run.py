@@ -49,7 +49,7 @@ class Asking(UnderWay):
 
     def now(self) -> Context:
         """The run, as far as it is."""
-        context = self.context(self.cases, self.suite, self.run)
+        context = self.context(self.cases, self.suite, self.run, self.artifacts)
         return replace(context, progress=self.notes, failures=FailureNotes(self.notes))
 
 
@@ -64,7 +64,7 @@ def asking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Asking:
 def on_fleet(asking: Asking, cpus: Mapping[str, str], act: Act = lambda *_: None) -> tuple[Run, ScriptedFleet]:
     """The run, once all is done that is left of it."""
     with ScriptedFleet(asking.toolchain, dict(cpus), act) as fleet:
-        FleetBench(fleet).run(asking.now(), asking.artifacts, asking.folder)
+        FleetBench(fleet).run(asking.now(), asking.folder)
     return asking.run, fleet
 
 

@@ -1,6 +1,6 @@
 """A run under way, as stages get it; each argument is what the test is about."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pytest
@@ -8,7 +8,7 @@ import pytest
 from harness.models.materialize import ModelArtifact
 from harness.progress import Silent
 from harness.records.case import Case
-from harness.records.run import Run
+from harness.records.run import Failure, Run
 from harness.stages.options import RunOptions
 from harness.stages.prepare import Context, Done, FailureNotes, GivenUp, Prepared
 from harness.store.run_directory import RunDirectory, load_run
@@ -39,11 +39,18 @@ class UnderWay:
         )
 
     def context(
-        self, cases: Iterable[Case], suite: Suite | None = None, done: Run | None = None, *, keep_going: bool = False
+        self,
+        cases: Iterable[Case],
+        suite: Suite | None = None,
+        done: Run | None = None,
+        artifacts: Mapping[str, ModelArtifact | Failure] | None = None,
+        *,
+        keep_going: bool = False,
     ) -> Context:
         """That plan's run."""
         return Context(
             prepared=self.prepared(cases, suite),
+            artifacts=artifacts or {"net": self.artifact},
             options=RunOptions(Path("suite.toml"), results=self.directory.path.parent, jobs=2, call_timeout_s=1.0),
             directory=self.directory,
             done=Done(done or self.begun),

@@ -62,8 +62,9 @@ class Compiling:
         model = self._under_way.artifact
         artifacts = {"quick": replace(model, mlir_bytes=10), "slow": slow or replace(model, mlir_bytes=1000)}
         suite = a_suite(models=(a_model("quick"), a_model("slow")))
-        context = self._under_way.context(cases, suite, replace(self._under_way.begun, builds=tuple(done)))
-        compile_stage(context, artifacts, requests_of(context, artifacts))
+        before = replace(self._under_way.begun, builds=tuple(done))
+        context = self._under_way.context(cases, suite, before, artifacts)
+        compile_stage(context, requests_of(context))
         kept = [build.case for build in (*done, *self._under_way.run.builds)]
         assert sorted(kept) == sorted(context.done.builds)
         return context.done.builds
@@ -109,7 +110,7 @@ def test_what_killed_harnesses_left_in_the_cache_and_outputs_beyond_its_limit_go
         file.write_bytes(b"x")
         os.utime(file, (1e9, 1e9))
     monkeypatch.setattr("harness.stages.build.trim_outputs", partial(trim_outputs, limit_bytes=0))
-    compile_stage(under_way.context([], a_suite()), {}, [])
+    compile_stage(under_way.context([]), [])
     assert [file.exists() for file in left] == [False] * 3
 
 

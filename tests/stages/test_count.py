@@ -54,7 +54,7 @@ def counted(
     """The stage on these builds; all records of the run so far."""
     suite = a_suite(ir=wanted, storage=storage)
     context = under_way.context([STOCK, FAST, SLOW], suite, replace(under_way.begun, ir=tuple(done), builds=builds))
-    ir_stage(context, {"net": under_way.artifact})
+    ir_stage(context)
     return {counts.case: counts for counts in under_way.run.ir}
 
 
@@ -168,12 +168,11 @@ def test_the_newest_release_that_can_counts_a_models_work_once_for_all_cases(
     context = under_way.context([STOCK, FAST])
     releases = tuple(replace(under_way.toolchain, version=release) for release in ("3.9.0", "3.13.0"))
     several = replace(context, prepared=replace(context.prepared, toolchains=releases))
-    artifacts = {"net": replace(under_way.artifact, name="net")}
-    work_stage(several, artifacts)
+    work_stage(several)
     failed = Work(model="net", failure=Failure(stage="ir", message="no", stderr="its last words"))
     assert (under_way.run.work, seen) == ((failed if len(broken) == 2 else WORK,), asked)
-    work_stage(under_way.context([STOCK], done=replace(under_way.begun, work=(WORK,))), artifacts)
-    work_stage(several, {"net": Failure(stage="model", message="never made")})
+    work_stage(under_way.context([STOCK], done=replace(under_way.begun, work=(WORK,))))
+    work_stage(replace(several, artifacts={"net": Failure(stage="model", message="never made")}))
     assert seen == asked
 
 

@@ -22,7 +22,7 @@ STEPS = {"Compile": 100.0, "Verify": 30.0}
 
 def said(under_way: UnderWay, *cases: Case, step_s: dict[str, float] | None = None, done: Run | None = None) -> str:
     context = under_way.context(cases or (STOCK, FAST), a_suite(a_variant("stock"), a_variant("fast")), done)
-    return to_do(context, requests_of(context, {"net": under_way.artifact}), ["net"], step_s or {})[0]
+    return to_do(context, requests_of(context), step_s or {})[0]
 
 
 def test_it_says_what_is_left_to_do_what_of_it_is_in_the_cache_and_for_how_long(under_way: UnderWay) -> None:
@@ -31,7 +31,7 @@ def test_it_says_what_is_left_to_do_what_of_it_is_in_the_cache_and_for_how_long(
     assert said(under_way) == f"To do: 2 compiles, 2 checks, {timed}", "no earlier run tells"
     assert said(under_way, step_s=STEPS).startswith(f"To do: 2 compiles, 2 checks, {timed}; about ")
     under_way.artifact.mlir.write_text("module {}")
-    (request,) = requests_of(under_way.context([STOCK], a_suite()), {"net": under_way.artifact})
+    (request,) = requests_of(under_way.context([STOCK]))
     BuildCache(cache_root()).compile(request)
     assert said(under_way, STOCK, FAST, AGAIN) == f"To do: 1 compile (1 more is in the cache), 3 checks, {timed}"
     checks = replace(unchecked(STOCK, NO), failure=None), unchecked(FAST, NO)
