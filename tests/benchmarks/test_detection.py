@@ -8,10 +8,8 @@ from benchmarks.history.detection_scores import Said, score
 STEP = stepped("steps", "made up", (50, 0.05))
 
 
-def said(index: int, *, end: int | None = None, up: bool = True, reach: int = 0, drift: bool = False) -> Said:
-    return Said(
-        index=index, end=index if end is None else end, low=index - reach, high=index + reach, up=up, drift=drift
-    )
+def said(index: int, *, up: bool = True, reach: int = 0) -> Said:
+    return Said(index=index, end=index, low=index - reach, high=index + reach, up=up, drift=False)
 
 
 @pytest.mark.parametrize(
