@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from harness.process import Limits
 from harness.records.run import Build
 from harness.toolchain import Toolchain
 from harness.toolchain.tools import merge_flags
-from tests.builders import CPU_FLAGS, PRODUCT, a_toolchain, make_case
+from tests.builders import CPU_FLAGS, a_toolchain, make_case
 from tests.fakes.fake_toolchain import calls, make_fake_toolchain
 
 LIMITS = Limits(seconds=120, memory_bytes=8 << 30)
@@ -67,12 +66,7 @@ class RealCompiler:
         self.cache = BuildCache(folder / "cache")
 
     def request(
-        self,
-        *plugins: Applied,
-        text: str = PRODUCT,
-        flags: Sequence[str] = (),
-        cpu: Sequence[str] = CPU_FLAGS,
-        **fields: Any,
+        self, *plugins: Applied, text: str, flags: Sequence[str] = (), cpu: Sequence[str] = CPU_FLAGS, **fields: Any
     ) -> CompileRequest:
         """A request to compile a program with plugins and flags."""
         sha256 = hashlib.sha256(text.encode()).hexdigest()
@@ -82,9 +76,7 @@ class RealCompiler:
         arranged = arrange(plugins, own, "plugins")
         program = {"model": model, "model_sha256": sha256, "plugins": tuple(plugins), "arranged": arranged}
         merged = merge_flags(own, arranged.compile_flags)
-        request = a_request(*merged, **{"toolchain": self.toolchain, **program, **fields})
-        names = tuple(plugin.name for plugin in plugins)
-        return replace(request, case=replace(request.case, run_flags=arranged.run_flags, plugins=names))
+        return a_request(*merged, **{"toolchain": self.toolchain, **program, **fields})
 
     def build(self, *plugins: Applied, **fields: Any) -> Build:
         """Compile that, or take the build of an earlier test."""

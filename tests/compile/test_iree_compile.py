@@ -411,7 +411,7 @@ def test_a_rewrite_learns_the_processor_that_is_compiled_for_and_not_the_one_tha
     step = Rewrite(function="fake_rewrites:tells_target", arguments={}, for_target=True)
 
     def told(cpu: str) -> str:
-        request = real.request(by("p", step), cpu=(*CPU_FLAGS[:2], f"--iree-llvmcpu-target-cpu={cpu}"))
+        request = real.request(by("p", step), text=SCALE, cpu=(*CPU_FLAGS[:2], f"--iree-llvmcpu-target-cpu={cpu}"))
         folder = tmp_path / cpu
         folder.mkdir()
         (folder / "model.mlir").symlink_to(request.model)
