@@ -37,21 +37,9 @@ HARDWARE_EVENTS = (
 )
 
 
-class _Attributes(ctypes.Structure):
-    """The first published form of struct perf_event_attr (64 bytes), which every kernel accepts."""
-
-    _fields_ = (
-        ("type", ctypes.c_uint32),
-        ("size", ctypes.c_uint32),
-        ("config", ctypes.c_uint64),
-        ("sample_period", ctypes.c_uint64),
-        ("sample_type", ctypes.c_uint64),
-        ("read_format", ctypes.c_uint64),
-        ("flags", ctypes.c_uint64),
-        ("wakeup_events", ctypes.c_uint32),
-        ("bp_type", ctypes.c_uint32),
-        ("config1", ctypes.c_uint64),
-    )
+# The first published form of struct perf_event_attr, which every kernel accepts: type, size, config, sample_period,
+# sample_type, read_format, flags, wakeup_events, bp_type, bp_addr.
+_ATTRIBUTES = struct.Struct("=IIQQQQQIIQ")
 
 
 class _Reading(NamedTuple):
@@ -65,18 +53,13 @@ def open_event(event: Event) -> int:
     number = _SYSCALL_NUMBERS.get(platform.machine())
     if not sys.platform.startswith("linux") or number is None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
-    attributes = _Attributes(
-        type=event.type,
-        size=ctypes.sizeof(_Attributes),
-        config=event.config,
-        read_format=_TOTAL_TIME_ENABLED | _TOTAL_TIME_RUNNING,
-        flags=_INHERIT | _EXCLUDE_KERNEL | _EXCLUDE_HV,
-    )
+    times, flags = _TOTAL_TIME_ENABLED | _TOTAL_TIME_RUNNING, _INHERIT | _EXCLUDE_KERNEL | _EXCLUDE_HV
+    attributes = _ATTRIBUTES.pack(event.type, _ATTRIBUTES.size, event.config, 0, 0, times, flags, 0, 0, 0)
     libc = ctypes.CDLL(None, use_errno=True)
     libc.syscall.restype = ctypes.c_long
     this_thread, any_cpu, no_group = ctypes.c_int(0), ctypes.c_int(-1), ctypes.c_int(-1)
     which = (this_thread, any_cpu, no_group, ctypes.c_ulong(_CLOSE_ON_EXEC))
-    descriptor: int = libc.syscall(ctypes.c_long(number), ctypes.byref(attributes), *which)
+    descriptor: int = libc.syscall(ctypes.c_long(number), attributes, *which)
     if descriptor < 0:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))

@@ -67,12 +67,10 @@ def a_side(
     return side_of(run, label)
 
 
-def a_round(
-    number: int = 0, generation: int = 0, *, group: str = "net@cpu", calls: int = 10, **wall_ns: float
-) -> Round:
+def a_round(number: int = 0, generation: int = 0, *, calls: int = 10, **wall_ns: float) -> Round:
     """One turn of each case, in the order given; `stock=100` is net/stock@cpu at 100 ns a call."""
     turns = tuple(
         Turn(case=f"net/{variant}@cpu", calls=calls, wall_ns=int(calls * ns), cpu_ns=int(calls * ns))
         for variant, ns in wall_ns.items()
     )
-    return Round(group=group, generation=generation, round=number, started_unix_ns=0, turns=turns)
+    return Round(group="net@cpu", generation=generation, round=number, started_unix_ns=0, turns=turns)
