@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
@@ -25,8 +24,8 @@ from harness.records.case import Case
 from harness.records.comparison import Verdict
 from harness.records.run import Failure, Round, Statistics, ToolchainRecord, Turn
 from harness.stats.rule import Rule
+from tests.builders import a_toolchain
 from tests.compare.runs import TOOLCHAIN, a_case, a_side
-from tests.fakes.fake_toolchain import make_fake_toolchain
 
 CASE = a_case()
 RULE = rule_of_measurements(8, 0.01)
@@ -39,8 +38,7 @@ STATISTICS = Statistics(dispatches=10, transient_bytes=1000, **dict.fromkeys(_ZE
 class Pairs:
     """Two releases, the older with and without what a test changes, and a clock that gives generations of a ratio."""
 
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.toolchain = make_fake_toolchain(folder / "tools")
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.base, self.head = self.place("3.6.0"), self.place("3.7.0", record=NEWER)
         self.tasks: list[Task] = []  # That the clock was asked for
         self.ratio, self.seconds = 1.0, 0.5
@@ -58,7 +56,7 @@ class Pairs:
         statistics = replace(STATISTICS, **(counts or {}))
         builds = tuple(replace(build, statistics=statistics) for build in made.run.builds)
         made = replace(made, run=replace(made.run, builds=builds))
-        return Place(name=name, side=made, case=case, toolchain=replace(self.toolchain, version=record.version))
+        return Place(name=name, side=made, case=case, toolchain=a_toolchain(record.version))
 
     def tried(
         self, metric: Metric = LATENCY, head: Place | None = None, earlier: Sequence[Trial] = (), **policy: Any
@@ -84,8 +82,8 @@ class Pairs:
 
 
 @pytest.fixture
-def pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pairs:
-    return Pairs(tmp_path, monkeypatch)
+def pairs(monkeypatch: pytest.MonkeyPatch) -> Pairs:
+    return Pairs(monkeypatch)
 
 
 def test_the_engine_decides_a_latency_in_the_time_that_a_verdict_takes(pairs: Pairs) -> None:
