@@ -21,7 +21,7 @@ from harness.cache import cache_root
 from harness.compare.options import CompareOptions
 from harness.compare.pairs import side_of
 from harness.errors import RunError, UsageError
-from harness.fleet.access import Access, access_to, ask, make_fleet, make_member
+from harness.fleet.access import Access, access_to, ask, make_fleet
 from harness.fleet.bench import FleetBench
 from harness.fleet.connection import connect, fleet_now
 from harness.fleet.processes import FACTS, MEASURE
@@ -41,35 +41,26 @@ Process = subprocess.Popen[bytes]
 
 
 class _World(Processes):
-    """Processes with certificates of a fleet; each host has a cache and temporary files of its own."""
+    """Members of one fleet, which meet over TLS; each host has a cache and temporary files of its own."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self.address = f"tls://127.0.0.1:{free_port()}"
-        make_fleet(folder / "bench", 1)
-        for name in ("host-a", "host-b"):
-            make_member(folder / name, folder / "bench", 1)
-        make_fleet(folder / "stranger", 1)
+        self.make_members()
 
-    def at(self, folder: str, *words: str, log: str = "", **environment: str) -> Process:
-        """Start a command that has the certificate of a folder."""
-        own = {"HARNESS_FLEET_CERTIFICATES": str(self.folder / folder), "COLUMNS": "160", **environment}
-        return self.start(log or folder, [*HARNESS, "fleet", *words], own)
-
-    def bench(self, *words: str, log: str = "bench") -> Process:
-        started = self.at("bench", "scheduler", "--listen", self.address, "--as-root", *words, log=log)
-        self.wait_for(log, "a scheduler listens|cannot listen")
-        return started
+    def command(self, log: str, *words: str, **environment: str) -> Process:
+        return self.start(log, [*HARNESS, "fleet", *words], {"COLUMNS": "160", **environment})
 
     def worker(self, name: str) -> Process:
         temporary = self.folder / f"{name}-tmp"
         temporary.mkdir(exist_ok=True)
         its = ("--name", name, "--class", f"class of {name}", "--jobs", "1", "--compile-memory", "2", "--as-root")
         own = {"HARNESS_CACHE": str(self.folder / f"{name}-cache"), "TMPDIR": str(temporary)}
-        return self.at(name, "worker", "--scheduler", self.address, *its, **own)
+        return self.command(name, "worker", "--scheduler", self.address, *its, **own)
 
     def access(self, address: str = "") -> Access:
-        return access_to(address or self.address, "--fleet", self.folder / "bench", trust_network=False)
+        member = self.folder / "configuration/iree-harness/fleet"
+        return access_to(address or self.address, "--fleet", member, trust_network=False)
 
     def status(self) -> Any:
         return fleet_now(ask(self.access(), FACTS), self.address)
@@ -83,13 +74,16 @@ def world(tmp_path: Path) -> Iterator[_World]:
 
 
 def test_hosts_join_work_alone_and_leave(world: _World) -> None:
-    world.bench()
+    world.scheduler(world.address, 60.0)
     first, second = world.worker("host-a"), world.worker("host-b")
     for name in ("host-a", "host-b"):
         world.wait_for(name, f"{name} has joined")
+    stranger = world.folder / "stranger"
+    make_fleet(stranger, 1)
+    asking = ("status", "--fleet", world.address)
     refused = {
-        "stranger": world.at("stranger", "status", "--fleet", world.address),
-        "second": world.bench(log="second"),
+        "stranger": world.command("stranger", *asking, HARNESS_FLEET_CERTIFICATES=str(stranger)),
+        "second": world.command("second", "scheduler", "--listen", world.address, "--as-root"),
     }
     with connect(world.access()) as fleet:
         offers = fleet.run(fleet.offers()).usable
@@ -132,7 +126,7 @@ def test_hosts_join_work_alone_and_leave(world: _World) -> None:
     assert {name: process.wait(PATIENCE_S) for name, process in refused.items()} == dict.fromkeys(refused, 2)
     world.wait_for("stranger", "this machine does not trust the scheduler")
     world.wait_for("second", r"cannot listen there \(Address already in use\)")
-    world.wait_for("bench", "Dask: .*TLS handshake failed")
+    world.wait_for("scheduler", "Dask: .*TLS handshake failed")
     for host in (first, second):
         host.terminate()  # as a service manager does
         assert host.wait(PATIENCE_S) == 0
@@ -140,12 +134,12 @@ def test_hosts_join_work_alone_and_leave(world: _World) -> None:
 
 
 def test_a_host_that_hangs_is_given_up_and_comes_back(world: _World) -> None:
-    world.bench("--lost-after", "3")
+    world.scheduler(world.address, 3.0)
     host = world.worker("host-a")
     world.wait_for("host-a", "host-a has joined")
     (worker,) = (each for each in psutil.Process(host.pid).children() if "spawn_main" in " ".join(each.cmdline()))
     worker.suspend()
-    world.wait_for("bench", "(?s)host-a has left.*host-a has joined")
+    world.wait_for("scheduler", "(?s)host-a has left.*host-a has joined")
 
 
 _HOSTS = ("host-a", "host-b")
