@@ -154,23 +154,17 @@ _REWRITES = """\
 from iree.compiler import ir
 from iree.compiler.dialects import arith
 
+from harness.rewrites.operations import find, replace
+
 
 def double(module):
     \"\"\"x + x becomes 2 x, which is the same to the last bit.\"\"\"
-    sums = []
-
-    def visit(op):
-        if op.name == "arith.addf" and op.operands[0] == op.operands[1]:
-            sums.append(op)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
+    sums = [op for op in find(module, "arith.addf") if op.operands[0] == op.operands[1]]
     for op in sums:
         kind = op.results[0].type
         with ir.InsertionPoint(op), op.location:
             two = arith.constant(kind, ir.DenseElementsAttr.get_splat(kind, ir.FloatAttr.get(kind.element_type, 2.0)))
-            op.results[0].replace_all_uses_with(arith.mulf(op.operands[0], two))
-        op.erase()
+            replace(op, arith.mulf(op.operands[0], two))
     return len(sums)
 
 

@@ -8,21 +8,11 @@ from collections.abc import Callable
 import iree.compiler
 from iree.compiler import ir
 
-
-def _ops(module: ir.Module, name: str) -> list[ir.Operation]:
-    found: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name == name:
-            found.append(op)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
-    return found
+from harness.rewrites.operations import find
 
 
 def _change(module: ir.Module, changed: Callable[[float], float]) -> int:
-    attributes = [op.attributes for op in _ops(module, "arith.constant")]
+    attributes = [op.attributes for op in find(module, "arith.constant")]
     scalars = [each for each in attributes if isinstance(each["value"], ir.FloatAttr)]
     for each in scalars:
         each["value"] = ir.FloatAttr.get(each["value"].type, changed(each["value"].value))
@@ -77,7 +67,7 @@ def raises_no_text(module: ir.Module) -> int:
 
 def breaks(module: ir.Module) -> int:
     """Leave a sum without its second operand's type."""
-    for op in _ops(module, "linalg.generic"):
+    for op in find(module, "linalg.generic"):
         del op.attributes["iterator_types"]
     return 1
 
