@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.records.run import Build, Check, Lost, Run
-from tests.end_to_end.command import Ended, Harness, document, timed
+from harness.records.run import Build, Check, Lost
+from tests.end_to_end.command import Ended, Harness, document
 from tests.end_to_end.suites import CPU
 
 _SUITE = """
@@ -23,44 +23,30 @@ params = { layers = 2, width = 16, batch = 4 }
 STOCK = "mlp/stock@cpu"
 
 
-def bench(folder: Path, packages: Path, *peers: str) -> Harness:
-    """The command in a folder with one suite, which has these peers."""
-    (folder / "peers.toml").write_text(_SUITE.replace("PEERS", ", ".join(peers)))
-    return Harness(folder, packages)
-
-
 @pytest.fixture(scope="module")
 def measured(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Harness, Ended]:
-    """A folder in which IREE was measured beside two peers, and two more were skipped; tests only read it."""
-    harness = bench(
-        tmp_path_factory.mktemp("measured"),
-        packages,
+    """IREE beside two peers, one that is not here, and some that go wrong as their labels say; tests only read it."""
+    peers = [
         '"numpy"',
         '{ name = "numpy", options = { transposed = true }, label = "numpy-turned" }',
-        '{ name = "unlucky", options = { fate = "refuses" } }',
         '"absent"',
-    )
-    return harness, harness("run", "peers.toml")
-
-
-@pytest.fixture(scope="module")
-def unlucky(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Ended]:
-    """A run in which each peer but one goes wrong in its own way, which is its label."""
-    fates = {fate.replace(" ", "-"): fate for fate in ("raises", "dies", "dies late", "hangs", "wrong", "shape")}
-    peers = [
-        f'{{ name = "unlucky", options = {{ fate = "{fate}" }}, label = "{label}" }}' for label, fate in fates.items()
     ]
-    harness = bench(tmp_path_factory.mktemp("unlucky"), packages, '"numpy"', *peers)
-    ended = harness("run", "peers.toml", "--call-timeout", "5")
-    return harness.run(), ended
+    for fate in ("refuses", "raises", "dies", "dies late", "hangs", "wrong", "shape"):
+        label = fate.replace(" ", "-")
+        peers.append(f'{{ name = "unlucky", options = {{ fate = "{fate}" }}, label = "{label}" }}')
+    folder = tmp_path_factory.mktemp("measured")
+    (folder / "peers.toml").write_text(_SUITE.replace("PEERS", ", ".join(peers)))
+    harness = Harness(folder, packages)
+    return harness, harness("run", "peers.toml", "--call-timeout", "5")
 
 
 def test_peers_are_checked_and_timed_in_the_same_rounds_and_others_are_skipped(measured: tuple[Harness, Ended]) -> None:
     harness, ended = measured
     run = harness.run()
-    assert ended.returncode == 0, ended.stderr
-    peers = {"mlp/numpy@cpu", "mlp/numpy-turned@cpu"}
-    assert all({turn.case for turn in measured.turns} == {STOCK, *peers} for measured in run.rounds)
+    assert ended.returncode == 3, "some go wrong, and the rest goes on"
+    peers, late = {"mlp/numpy@cpu", "mlp/numpy-turned@cpu"}, {"mlp/dies-late@cpu"}
+    assert all({turn.case for turn in one_round.turns} - late == {STOCK, *peers} for one_round in run.rounds)
+    assert {one_round.generation for one_round in run.rounds} == {0, 1}
     checks = {check.case: (check.against, check.failure) for check in run.checks}
     assert {checks[name] for name in peers} == {checks[STOCK]}
     assert checks[STOCK][1] is None
@@ -89,13 +75,9 @@ def test_the_report_shows_ratios_to_the_baseline_and_to_the_best_peer(measured: 
         ("shape", "its output 0 has shape (16, 4) where (4, 16) is right"),
     ],
 )
-def test_a_peer_that_goes_wrong_fails_its_own_case(unlucky: tuple[Run, Ended], fate: str, sentence: str) -> None:
-    run, ended = unlucky
-    case = f"mlp/{fate}@cpu"
+def test_a_peer_that_goes_wrong_fails_its_own_case(measured: tuple[Harness, Ended], fate: str, sentence: str) -> None:
+    run = measured[0].run()
     records: list[Build | Check | Lost] = [*run.builds, *run.checks, *run.lost]
-    failures = [record.failure for record in records if record.case == case]
+    failures = [record.failure for record in records if record.case == f"mlp/{fate}@cpu"]
     (message,) = [failure.message for failure in failures if failure is not None]
     assert sentence in message
-    assert ended.returncode == 3, "and the rest goes on"
-    assert timed(run) - {"mlp/dies-late@cpu"} == {STOCK, "mlp/numpy@cpu"}
-    assert {measured.generation for measured in run.rounds} == {0, 1}
