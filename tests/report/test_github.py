@@ -33,16 +33,6 @@ def report(*words: str | Path) -> int:
     return run_command_line(["report", *map(str, words)])
 
 
-def refusal(capsys: pytest.CaptureFixture[str], *words: str | Path) -> str:
-    """The sentence that says what is wrong."""
-    assert report(*words) == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    lines = [line for line in said.err.splitlines() if line.startswith("harness: ")]
-    assert len(lines) == 1
-    return lines[0]
-
-
 # --- For GitHub ---
 
 
@@ -83,11 +73,6 @@ def test_links_of_actions_are_found_by_themselves(
         monkeypatch.setenv(name, value)
     report(kept, "--format", "github")
     assert f"For more information: [Workflow run]({RUN_URL})" in capsys.readouterr().out
-
-
-def test_options_without_effect_are_refused(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = "--full-out is for --format github; give that too, or leave --full-out out"
-    assert refusal(capsys, kept, "--full-out", "x.md") == f"harness: {said}"
 
 
 RUNNER = "/ci/temporary/results"

@@ -38,13 +38,11 @@ def squeezed(text: str) -> str:
 def test_a_comparison_as_a_comment_and_on_a_terminal(snapshot: SnapshotAssertion) -> None:
     rows = [
         make_timed("rdb/stock@cpu", 76.6, 1.1, "regressed", p=2.3e-4),
-        make_timed("rdb/im2col@cpu", 218.9, 1.013, "inconclusive", p=0.031, reason="more generations would tell"),
-        make_row("rdb/wide@cpu", verdict="failed", reason="fails at compile", stderr="error: failed to legalize\n"),
         make_row("rdb/stock@cpu", "copies", "improved", base_value=14, head_value=10),
     ]
     assert render_comment(make_comparison(rows)) == snapshot
     terminal = render(make_comparison(rows), "terminal", width=120)
-    assert all(part in terminal for part in ("Latency    1, +10.0 %", "✗ failed  fails at compile"))
+    assert "Latency    1, +10.0 %" in terminal
     assert terminal.rindex("- repeat the largest regression") > terminal.index("How far to trust it")
     assert "\nNot shown here, but by --format markdown: Counted figures that changed" in terminal
 
