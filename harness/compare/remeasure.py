@@ -53,12 +53,8 @@ class RowPlace(Protocol):
     """Where rows are measured."""
 
     @property
-    def abreast(self) -> int:
-        """How many rows are measured at the same time."""
-
-    @property
     def hosts(self) -> tuple[HostRecord, ...]:
-        """Of a fleet, the hosts that rows are on; (): this machine."""
+        """Of a fleet, the hosts that rows are on, one on each at a time; (): this machine."""
 
     def missing(self, works: Sequence[Work]) -> Mapping[str, DecidedRow]:
         """Rows that cannot be measured there, by name, with why; asked once, before anything is measured."""
@@ -79,7 +75,6 @@ class ThisMachine:
 
     progress: Progress
     noise: float = 0.0  # The smallest change that its last selfcheck found, as a share; 0: not known
-    abreast: int = 1
     hosts: tuple[HostRecord, ...] = ()
 
     def missing(self, works: Sequence[Work]) -> Mapping[str, DecidedRow]:
@@ -145,7 +140,7 @@ def remeasure(plan: Plan, bench: RowBench) -> list[Row]:
     }
     if directory.measured:
         bench.progress.note(f"Of before the interruption: {plural(directory.measured, 'generation')}, which count")
-    sentence, planned_s = to_measure(planned, bench.place.abreast)
+    sentence, planned_s = to_measure(planned, max(1, len(bench.place.hosts)))
     bench.progress.note(sentence)
     bench.progress.expect(planned_s)
     compiled: Mapping[str, Outcome] = {}

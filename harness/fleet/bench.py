@@ -113,11 +113,6 @@ class FleetRows(Dispatcher):
         """Those that rows are on, or were, by name."""
         return self.directory.hosts()
 
-    @property
-    def abreast(self) -> int:
-        """How many rows are measured at the same time."""
-        return max(1, len(set(self._placed.values())))
-
     # --- what the engine asks for, in its threads ---
 
     def latencies(self, work: Work, policy: MeasurementPolicy, on_round: Callable[[Round], None]) -> Task:
