@@ -107,17 +107,19 @@ class ChangeSearch:
 
     def _sorted(self, changes: tuple[Change, ...], compiled: Form | Untimed | None) -> tuple[Form | None, Tried]:
         """A form to race, or None; and what is known of it before that."""
-        name = _name_of(changes)
+        parts = tuple(part for change in changes for part in change.parts)
+        purpose = changes[0].purpose if len(changes) == 1 else ""
+        tried = Tried(name=_name_of(changes), parts=parts, purpose=purpose, standing="lost")
         if compiled is None:
-            return None, _tried(name, changes, "untried", _OVER)
+            return None, replace(tried, standing="untried", reason=_OVER)
         if isinstance(compiled, Untimed):
             standing: Standing = "untried" if compiled.late else "wrong" if compiled.wrong else "failed"
-            return None, _tried(name, changes, standing, compiled.reason)
+            return None, replace(tried, standing=standing, reason=compiled.reason)
         twin = self._by_code.get(compiled.code)
         if twin is not None:
-            return None, _tried(name, changes, "inert", same_bytes(twin.name))
+            return None, replace(tried, standing="inert", reason=same_bytes(twin.name))
         form = self._by_code[compiled.code] = replace(compiled, changes=changes)
-        return form, _tried(name, changes, "lost", "")
+        return form, tried
 
     # --- together ---
 
@@ -208,12 +210,6 @@ def _pairs_with_best(changes: Sequence[Change], alone: Mapping[str, float]) -> l
 def _name_of(changes: Sequence[Change]) -> str:
     name = "+".join(change.name for change in changes) or START
     return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 9]}+{digest([name])[:8]}"
-
-
-def _tried(name: str, changes: Sequence[Change], standing: Standing, reason: str) -> Tried:
-    parts = tuple(part for change in changes for part in change.parts)
-    purpose = changes[0].purpose if len(changes) == 1 else ""
-    return Tried(name=name, parts=parts, purpose=purpose, standing=standing, reason=reason)
 
 
 def of_race(tried: Tried, raced: Raced) -> Tried:

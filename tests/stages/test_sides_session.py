@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -25,16 +26,6 @@ from tests.builders import Notes, commit, git, make_header
 SUITE = Path("../suites/small.toml")
 FLEET = "tls://bench:8786"
 Begin = Callable[..., ComparisonSession]
-
-
-def pretend(monkeypatch: pytest.MonkeyPatch, made: Callable[[RunOptions], Path]) -> None:
-    """Make runs of sides in another way."""
-
-    def run_suite(options: RunOptions, *_: object, purpose: str, **__: object) -> Path:
-        assert purpose == "compare"  # which the history leaves out
-        return made(options)
-
-    monkeypatch.setattr(sides_session, "run_suite", run_suite)
 
 
 # --- commits, each in its own tree ---
@@ -74,13 +65,14 @@ def test_a_suite_is_run_where_its_commit_has_it_and_kept_where_the_user_is(
     monkeypatch.setenv("HARNESS_CACHE", "a-cache")
     here, seen = Path.cwd(), []
 
-    def look(options: RunOptions) -> Path:
+    def look(options: RunOptions, *_: object, purpose: str, **__: object) -> Path:
         assert options.suite is not None
         assert (options.measure, options.patterns) == (False, ("x/*",))
+        assert purpose == "compare"  # which the history leaves out
         seen.append((options.suite, options.suite.read_text(), options.results, os.environ["HARNESS_CACHE"]))
         return options.results / "run"
 
-    pretend(monkeypatch, look)
+    monkeypatch.setattr(sides_session, "run_suite", look)
     (repository / "suites/small.toml").write_text("changed")
     session = begin(patterns=("x/*",))
     for name, which in (("HEAD~1", "base"), ("HEAD", "head")):
@@ -118,58 +110,46 @@ def test_a_tree_is_prepared_with_this_python_and_run_by_a_harness_of_its_own(
     ]
 
 
-@pytest.mark.parametrize(
-    ("prepare", "program", "sentence"),
-    [
-        (None, "", "suites/small.toml: there is no model in it"),
-        ("echo no such package >&2; exit 4", "", "--prepare exits with status 4: no such package"),
-        ("false", "", "--prepare exits with status 1: it does not say why"),
-        ("true", "import sys; sys.exit('harness: it is broken; mend it')", "it is broken; mend it"),
-        ("true", "print('{}')", f"{SUITE} is a list of suites; give one of them"),
-    ],
-)
-def test_what_is_wrong_with_a_side_names_it(
-    begin: Begin, monkeypatch: pytest.MonkeyPatch, prepare: str | None, program: str, sentence: str
-) -> None:
-    def fail(_: RunOptions) -> Path:
-        raise UsageError("suites/small.toml: there is no model in it")
-
-    pretend(monkeypatch, fail)
-    monkeypatch.setattr(sides_session, "_HARNESS", program)
-    found = require_commit("HEAD")
-    with pytest.raises(UsageError) as caught:
-        begin(prepare=prepare).of_commit(SUITE, found, "head")
-    assert str(caught.value) == f"the head {found.short}: {sentence}"
+def exits(words: str | int) -> str:
+    """A harness in a tree of its own that ends with these last words, or with a status."""
+    return f"import sys; sys.exit({words!r})"
 
 
 GONE = f"{FLEET}: the scheduler has gone"
+KEPT = f"{GONE}; what has arrived is kept: go on with `harness compare main HEAD`"
+IN_TREE = exits(f"harness: {PlaceGone(GONE, 'harness run --resume x')}")
 
 
-@pytest.mark.parametrize("prepare", [None, "true"])
 @pytest.mark.parametrize(
-    ("error", "status", "sentence"),
+    ("prepare", "end", "kind", "sentence"),
     [
-        (PlaceGone(GONE, "x"), None, f"{GONE}; what has arrived is kept: go on with `harness compare main HEAD`"),
-        (Interrupted("interrupted; go on with `x`"), 130, "interrupted"),  # since the run had not begun
+        (None, UsageError("small.toml: has no model"), UsageError, "SIDE: small.toml: has no model"),
+        ("echo no such package >&2; exit 4", "", UsageError, "SIDE: --prepare exits with status 4: no such package"),
+        ("false", "", UsageError, "SIDE: --prepare exits with status 1: it does not say why"),
+        ("true", exits("harness: it is broken; mend it"), UsageError, "SIDE: it is broken; mend it"),
+        ("true", "print('{}')", UsageError, f"SIDE: {SUITE} is a list of suites; give one of them"),
+        (None, PlaceGone(GONE, "harness run --resume x"), PlaceGone, KEPT),
+        ("true", IN_TREE, PlaceGone, KEPT),
+        (None, Interrupted("interrupted; go on with `x`"), Interrupted, "interrupted"),  # the run had not begun
+        ("true", exits(130), Interrupted, "interrupted"),
     ],
-    ids=["its fleet", "the user"],
 )
-def test_who_stops_a_side_or_its_fleet_stops_all_of_it(
+def test_a_side_that_fails_or_is_stopped_ends_all_of_it(
     begin: Begin,
     monkeypatch: pytest.MonkeyPatch,
     prepare: str | None,
-    error: HarnessError,
-    status: int | None,
+    end: HarnessError | str,
+    kind: type[HarnessError],
     sentence: str,
 ) -> None:
-    def stop(_: RunOptions) -> Path:
-        raise error
-
-    pretend(monkeypatch, stop)
-    monkeypatch.setattr(sides_session, "_HARNESS", f"import sys; sys.exit({status or f'harness: {error}'!r})")
-    with pytest.raises(type(error)) as caught:
-        begin(prepare=prepare, fleet=FLEET).of_commit(SUITE, require_commit("HEAD"), "base")
-    assert str(caught.value) == sentence
+    if isinstance(end, str):
+        monkeypatch.setattr(sides_session, "_HARNESS", end)
+    else:
+        monkeypatch.setattr(sides_session, "run_suite", Mock(side_effect=end))
+    found = require_commit("HEAD")
+    with pytest.raises(kind) as caught:
+        begin(prepare=prepare, fleet=FLEET).of_commit(SUITE, found, "head")
+    assert str(caught.value) == sentence.replace("SIDE", f"the head {found.short}")
 
 
 # --- going on ---
