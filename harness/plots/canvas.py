@@ -12,7 +12,6 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from harness.report.forest import Tone
@@ -46,9 +45,8 @@ _LEGEND_ROW = 20.0
 _LACKING = "□"  # stands for a character that the font lacks
 _MEASURED_AT = 100.0  # points, the size at which widths of texts are measured
 
-# Marks by tone; hollow ones leave the ground visible.
-MARKERS: Mapping[Tone, str] = MappingProxyType({"worse": "^", "better": "v", "same": "o", "open": "D", "lost": "x"})
-HOLLOW: frozenset[Tone] = frozenset({"open"})
+# Marks by tone; that of `open` is hollow, so the ground is seen in it.
+_MARKERS: Mapping[Tone, str] = {"worse": "^", "better": "v", "same": "o", "open": "D", "lost": "x"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,9 +79,7 @@ LIGHT = Theme(
     grid="#dde2e8",
     stripe="#f6f8fa",
     band="#dfe5ec",
-    tones=MappingProxyType(
-        {"worse": "#bc4c00", "better": "#0969da", "same": "#59636e", "open": "#8a6100", "lost": "#1f2328"}
-    ),
+    tones={"worse": "#bc4c00", "better": "#0969da", "same": "#59636e", "open": "#8a6100", "lost": "#1f2328"},
     series=("#0072b2", "#bc4c00", "#00805d", "#a8447c", "#2f7fc1", "#8a6100", "#5b4b8a", "#59636e"),
 )
 DARK = Theme(
@@ -95,12 +91,10 @@ DARK = Theme(
     grid="#2a313b",
     stripe="#141a21",
     band="#2b3440",
-    tones=MappingProxyType(
-        {"worse": "#ff9a57", "better": "#58a6ff", "same": "#9198a1", "open": "#d8a32b", "lost": "#f0f6fc"}
-    ),
+    tones={"worse": "#ff9a57", "better": "#58a6ff", "same": "#9198a1", "open": "#d8a32b", "lost": "#f0f6fc"},
     series=("#58a6ff", "#ff9a57", "#3fc495", "#e68fc3", "#9cd3ff", "#d8a32b", "#b3a1f0", "#9198a1"),
 )
-THEMES: Mapping[ThemeName, Theme] = MappingProxyType({"light": LIGHT, "dark": DARK})
+THEMES: Mapping[ThemeName, Theme] = {"light": LIGHT, "dark": DARK}
 
 
 @lru_cache(maxsize=8192)  # a layout asks again and again
@@ -368,6 +362,6 @@ def look_of(marker: str, size: float, face: str, edge: str, edge_width: float, *
 
 def mark_of(theme: Theme, tone: Tone, *, hollow: bool = False) -> Look:
     """How a point of a tone looks."""
-    color = theme.tones[tone]
-    size = (6.0 if MARKERS[tone] == "D" else 7.5) * POINTS_PER_PIXEL * 1.25
-    return look_of(MARKERS[tone], size, theme.ground if hollow or tone in HOLLOW else color, color, 1.3, zorder=5)
+    color, is_open = theme.tones[tone], tone == "open"
+    size = (6.0 if is_open else 7.5) * POINTS_PER_PIXEL * 1.25
+    return look_of(_MARKERS[tone], size, theme.ground if hollow or is_open else color, color, 1.3, zorder=5)

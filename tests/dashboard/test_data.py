@@ -320,11 +320,9 @@ def test_a_comparison_has_its_rows_and_the_command_that_made_it_or_that_of_the_t
     assert (rows["verdict"].count("regressed"), rows["control"].count(1)) == (8, 1)
     assert rows["ratio"][rows["verdict"].index("identical")] is None
     within = {"within": True, "base_run": "one", "head_run": "one"}
-    made = [
-        make_row("a/winograd@cpu", 0.9, "improved", **within),
-        make_row("a/winograd@cpu", 2.0, "regressed", metric="dispatches", **within),
-    ]
-    other = make_site(tmp_path / "site", Made(runs=[make_run(0)], comparisons=made))
+    rows_within = [make_row("a/winograd@cpu", 0.9, "improved", **within),
+                   make_row("a/winograd@cpu", 2.0, "regressed", metric="dispatches", **within)]  # fmt: skip
+    other = make_site(tmp_path / "site", Made(runs=[make_run(0)], comparisons=rows_within))
     listed = table(load(other, "comparisons"))
     facts = [listed[name][0] for name in ("verdict", "alarming", "within")]
     assert facts == ["1 improvement; 1 other figure changed.", 0, 1]

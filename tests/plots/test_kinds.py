@@ -86,13 +86,11 @@ def test_of_many_ratios_the_first_thirty_are_drawn_and_odd_ones_all() -> None:
     assert {f"v{n}" for n in range(50)} <= set(texts_of(forest_of(*rows[:50], top=50)))
     odd_rows = [
         make_row("a/v@d", "dispatches", "regressed", base_value=0, head_value=3, ratio=None),
-        make_row("b/v@d", verdict="regressed", ratio=1.2),
-        make_timed("c/v@d", 1.0, 1.02, "regressed", ci_low=-1.0, ci_high=1e308),
-        make_row("d/v@d", verdict="regressed", ratio=1e308),
-        make_row("e/v@d", verdict="improved", ratio=1e-300),
+        make_timed("b/v@d", 1.0, 1.02, "regressed", ci_low=-1.0, ci_high=1e308),
+        make_row("c/v@d", verdict="improved", ratio=1e-300),
     ]
-    for chosen in (*([row] for row in odd_rows), odd_rows):
-        forest_of(*chosen)
+    for row in odd_rows:
+        forest_of(row)
     svg = forest_of(make_row("a/v@d", "copies", "improved", base_value=13, head_value=0))  # an arrow with a zero
     assert {"0", "13 → 0"} <= set(texts_of(svg))
 
