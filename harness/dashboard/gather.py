@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.dashboard.encode import key_of, signed
 from harness.history.changes import Change
-from harness.history.events import ChangeEvent, EventState, group_changes
+from harness.history.events import ChangeEvent, group_changes
 from harness.history.pages import STATES
 from harness.history.series import frame_records, usable_runs
 
@@ -34,6 +34,7 @@ FROM points WHERE run IN (SELECT run FROM runs)
 WINDOW w AS (PARTITION BY series ORDER BY started, run)
 ORDER BY series, started, run
 """
+_LAST = 1  # run that counts as recent, which pages do not ask for
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +87,23 @@ class Gathered:
             changes[change.series].append(change)
         return changes
 
+    @cached_property
+    def settled(self) -> Mapping[Change, ChangeEvent]:
+        """The event of each change that somebody knows of, put together as `harness history --changes` does."""
+        marks = self.history.marks.acknowledgements
+        events = group_changes(self.changes, usable_runs(self.history), _LAST, marks) if marks else []
+        return {change: event for event in events if event.settled for change in event.changes}
+
+    def said(self, change: Change) -> str:
+        """`acknowledged by ann on 2026-02-12: the new tiling is wanted`; "" where nobody said anything."""
+        event = self.settled.get(change)
+        if event is None:
+            return ""
+        last = event.marks[-1]
+        by = f" by {last.who}" if last.who else ""
+        on = f" on {last.when[:10]}" if last.when else ""
+        return f"{STATES[event.state]}{by}{on}{f': {last.note}' if last.note else ''}"
+
 
 def gather(history: History, place: str, changes: Sequence[Change]) -> Gathered:
     """Read a history."""
@@ -106,37 +124,3 @@ def gather(history: History, place: str, changes: Sequence[Change]) -> Gathered:
         changes=tuple(replace(change, evidence=signed(change.evidence)) for change in changes),
         notes=history.notes,
     )
-
-
-_LAST = 1  # run that counts as recent, which pages do not ask for
-
-
-class Acknowledgements:
-    """What people said of the changes of a history, which are put together as `harness history --changes` does."""
-
-    def __init__(self, gathered: Gathered) -> None:
-        history = gathered.history
-        events: list[ChangeEvent] = []
-        if history.marks.acknowledgements:
-            runs = usable_runs(history)
-            events = group_changes(gathered.changes, runs, _LAST, history.marks.acknowledgements)
-        self.events = [event for event in events if event.settled]
-        self._events = {change: event for event in self.events for change in event.changes}
-
-    def state(self, change: Change) -> EventState:
-        """What people say of it."""
-        return self._events[change].state if change in self._events else "new"
-
-    def settled(self, change: Change) -> bool:
-        """Whether somebody knows of it, so that it is nothing new."""
-        return change in self._events
-
-    def text(self, change: Change) -> str:
-        """`acknowledged by ann on 2026-02-12: the new tiling is wanted`; "" where nobody said anything."""
-        event = self._events.get(change)
-        if event is None:
-            return ""
-        last = event.marks[-1]
-        by = f" by {last.who}" if last.who else ""
-        on = f" on {last.when[:10]}" if last.when else ""
-        return f"{STATES[event.state]}{by}{on}{f': {last.note}' if last.note else ''}"

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from harness.dashboard.encode import cut, day, figure, metric_title, seconds
-from harness.dashboard.gather import Acknowledgements, Gathered
+from harness.dashboard.gather import Gathered
 from harness.history.changes import Change
 from harness.history.failures import failing_cases, failure_groups
 from harness.history.series import frame_records
@@ -213,9 +213,9 @@ def _health(name: str, runs: Sequence[Facts]) -> Facts:
 # --- Suites ---
 
 
-def suites(gathered: Gathered, known: Acknowledgements) -> list[Facts]:
+def suites(gathered: Gathered) -> list[Facts]:
     """Every suite, those with the newest runs first, and of each what changed lately and what fails."""
-    groups, maps, failing = _groups(gathered, known), heat_maps(gathered), _failures(gathered)
+    groups, maps, failing = _groups(gathered), heat_maps(gathered), _failures(gathered)
     series = gathered.series["suite"].value_counts()
     facts = [
         {
@@ -232,12 +232,12 @@ def suites(gathered: Gathered, known: Acknowledgements) -> list[Facts]:
     return sorted(facts, key=lambda suite: str(suite["last"]["started"]), reverse=True)
 
 
-def known_changes(gathered: Gathered, known: Acknowledgements) -> list[Facts]:
+def known_changes(gathered: Gathered) -> list[Facts]:
     """Changes of the last 30 days of the history that are acknowledged or marked as fixed, the newest first."""
     recent = set(lately(gathered))
     return [
-        {"change": event.lead, "cases": len(event.cases), "said": known.text(event.lead)}
-        for event in known.events
+        {"change": event.lead, "cases": len(event.cases), "said": gathered.said(event.lead)}
+        for event in dict.fromkeys(gathered.settled.values())
         if not recent.isdisjoint(event.changes)
     ]
 
@@ -274,11 +274,11 @@ def is_small(change: Change) -> bool:
     return is_exact(change.metric) and abs(change.ratio - 1) < FLOORS.get(change.metric, 0.0)
 
 
-def _groups(gathered: Gathered, known: Acknowledgements) -> dict[str, list[Facts]]:
+def _groups(gathered: Gathered) -> dict[str, list[Facts]]:
     """By suite, new changes that came with one run and have one cause."""
     bundles: dict[tuple[str, str, str], list[Change]] = defaultdict(list)
     for change in lately(gathered):
-        if not known.settled(change):
+        if change not in gathered.settled:
             bundles[change.suite, change.first_bad, change.cause].append(change)
     groups: dict[str, list[Facts]] = defaultdict(list)
     for (suite, _, _), bundle in bundles.items():

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.dashboard.comparisons import comparison_facts, comparison_files, comparison_list
 from harness.dashboard.encode import Payload, cut, day, figure, key_of, level, metric_title, moved, script
-from harness.dashboard.gather import Acknowledgements, gather
+from harness.dashboard.gather import gather
 from harness.dashboard.overview import LATELY_DAYS, LEGEND, OUTCOME_DAYS, is_small, known_changes, machines, suites
 from harness.dashboard.tables import change_list, mean_panels, run_files, run_list, series_files, series_list
 from harness.errors import RunError, UsageError
@@ -112,16 +112,16 @@ def make_dashboard(
         total = len(gathered.runs) + len(gathered.series) + gathered.comparisons["comparison"].nunique() + 1
         progress.stage("Writing pages", total)
         shutil.copytree(STATIC, folder / "static")
-        known, compared = Acknowledgements(gathered), comparison_facts(gathered)
+        compared = comparison_facts(gathered)
         _write_many(folder, "run", run_files(gathered), progress)
-        _write_many(folder, "series", series_files(gathered, known), progress)
+        _write_many(folder, "series", series_files(gathered), progress)
         _write_many(folder, "comparison", comparison_files(gathered, compared), progress)
         for name, picture in race_pictures(tunings):
             (folder / "data" / name).write_bytes(picture)
         lists = {
             "runs": run_list(gathered),
             "series": series_list(gathered),
-            "changes": change_list(gathered, known),
+            "changes": change_list(gathered),
             "comparisons": comparison_list(compared),
             "means": mean_panels(gathered),
             "rules": {"units": unit_rules(), "marks": MARKS},
@@ -137,8 +137,8 @@ def make_dashboard(
             "runs": len(gathered.runs),
             "series": len(gathered.series),
             "newest": gathered.run_rows[-1]["started"] if gathered.run_rows else "",
-            "suites": suites(gathered, known),
-            "known": known_changes(gathered, known),
+            "suites": suites(gathered),
+            "known": known_changes(gathered),
             "legend": LEGEND.items(),
             "outcome_days": OUTCOME_DAYS,
             "changes": len(gathered.changes),

@@ -12,7 +12,7 @@ import pandas as pd
 
 from harness.dashboard.comparisons import compare_command
 from harness.dashboard.encode import Payload, key_of, metric_title, sparkline, table
-from harness.dashboard.gather import Acknowledgements, Gathered
+from harness.dashboard.gather import Gathered
 from harness.dashboard.overview import BAD
 from harness.history.changes import Change
 from harness.metrics import LATENCY, LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE, is_exact
@@ -76,13 +76,13 @@ def series_list(gathered: Gathered) -> Payload:
     }
 
 
-def change_list(gathered: Gathered, known: Acknowledgements) -> Payload:
+def change_list(gathered: Gathered) -> Payload:
     """Every change, the newest first."""
     changes = sorted(gathered.changes, key=lambda change: change.started, reverse=True)
     return table(
         len(changes),
-        state=[known.state(change) for change in changes],
-        said=[known.text(change) for change in changes],
+        state=[gathered.settled[change].state if change in gathered.settled else "new" for change in changes],
+        said=[gathered.said(change) for change in changes],
         series=[key_of(change.series) for change in changes],
         title=[metric_title(change.metric) for change in changes],
         worse=[change.is_worse for change in changes],
@@ -137,7 +137,7 @@ def _run(gathered: Gathered, suite: str, cases: pd.DataFrame, points: pd.DataFra
 # --- A file for each series ---
 
 
-def series_files(gathered: Gathered, known: Acknowledgements) -> Iterator[tuple[str, Payload]]:
+def series_files(gathered: Gathered) -> Iterator[tuple[str, Payload]]:
     """The key and the data of each series: its points, its changes, and the reference toolchain's series beside it."""
     pairs = gathered.comparisons[["base_run", "head_run", "comparison"]].drop_duplicates()  # the newest first
     compared = {(base, head): key_of(name) for base, head, name in reversed(pairs.to_numpy().tolist())}
@@ -153,7 +153,7 @@ def series_files(gathered: Gathered, known: Acknowledgements) -> Iterator[tuple[
             **{name: facts[name] for name in _CHANGE_FACTS},
             "ratio": change.ratio if np.isfinite(change.ratio) else None,  # from nothing to something
             "worse": change.is_worse,
-            "said": known.text(change),
+            "said": gathered.said(change),
             **{name: gathered.run_numbers.get(facts[name]) for name in _CHANGE_RUNS},
             "comparison": compared.get((change.last_good, change.first_bad)),
             "command": compare_command(change, gathered.runs_by_id, gathered.place),

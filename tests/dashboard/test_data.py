@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from harness.dashboard.comparisons import compare_command, comparison_facts
 from harness.dashboard.encode import column, key_of, moved, script, sparkline
-from harness.dashboard.gather import Acknowledgements
 from harness.dashboard.overview import heat_maps, lately, suites
 from harness.dashboard.site import load_tunings
 from harness.dashboard.tables import chained_means, mean_panels
@@ -169,14 +168,9 @@ def test_each_variant_has_a_mean_a_run_which_a_case_that_comes_or_goes_does_not_
 # --- What changed, what fails, whom to trust ---
 
 
-def suites_of(made: Made) -> list[dict[str, Any]]:
-    """Every suite of a history."""
-    return suites(made.gathered, Acknowledgements(made.gathered))
-
-
 def first_group(*changes: Change) -> dict[str, Any]:
     """The first group of suite `blocks` where these are all changes."""
-    group: dict[str, Any] = suites_of(replace(a_history(), changes=changes))[0]["groups"][0]
+    group: dict[str, Any] = suites(replace(a_history(), changes=changes).gathered)[0]["groups"][0]
     return group
 
 
@@ -185,7 +179,7 @@ def text_of(page: Path) -> str:
 
 
 def test_changes_of_one_run_and_cause_are_told_together_with_times_first() -> None:
-    suite, second = suites_of(a_history())  # in the order of their last runs
+    suite, second = suites(a_history().gathered)  # in the order of their last runs
     facts = suite["name"], suite["runs"], suite["last"]["cases"], suite["series"], second["runs"]
     assert facts == ("blocks", 60, 18, 48, 8)
     (group,) = suite["groups"]
