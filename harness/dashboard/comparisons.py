@@ -106,7 +106,6 @@ def comparison_list(comparisons: Sequence[Facts]) -> Payload:
 
 def comparison_files(gathered: Gathered, comparisons: Sequence[Facts]) -> Iterator[tuple[str, Payload]]:
     """The key and the data of each comparison."""
-    keys = dict(zip(gathered.runs["run"], gathered.runs["key"], strict=True))
     for facts in comparisons:
         rows = facts["rows"]
         command = shlex.split(facts["command"])
@@ -117,8 +116,7 @@ def comparison_files(gathered: Gathered, comparisons: Sequence[Facts]) -> Iterat
             facts["key"],
             {
                 **{name: facts[name] for name in _SHARED},
-                "base_key": keys.get(facts["base"]),
-                "head_key": keys.get(facts["head"]),
+                **{f"{side}_key": gathered.runs_by_id.get(facts[side], {}).get("key") for side in ("base", "head")},
                 "command": shlex.join(command),
                 "explained": list(_explanations(rows["explained"])),
                 "rows": table(

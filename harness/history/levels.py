@@ -90,19 +90,17 @@ class SeriesChange:
 
     @cached_property
     def levels(self) -> RunsOfLevels:
-        """The runs that show the level before the change, and those that show the level after it."""
-        before, after = self._level_ranges()
-        return self.values.places[before.start : before.stop], self.values.places[after.start : after.stop]
+        """The runs that show the level before the change, and those that show the level after it.
 
-    def _level_ranges(self) -> tuple[range, range]:
-        """Points up to the neighbouring changes, which need not follow each other: a drift may have a step inside."""
-        point = self.point
+        They reach up to the neighbouring changes, which need not follow each other: a drift may have a step inside.
+        """
+        point, places = self.point, self.values.places
         others = [other for other in self.points if other is not point]
         marks = [mark for other in others for mark in (other.index, other.end)]
         earlier = max((mark for mark in marks if mark < point.index), default=0)
         later = min((mark for mark in marks if mark > point.end), default=len(self.values.values))
         if point.kind == "step":
-            before, after = range(earlier, max(point.low, earlier + 1)), range(min(point.high, later - 1), later)
+            before, after = places[earlier : max(point.low, earlier + 1)], places[min(point.high, later - 1) : later]
             drifts = any(other.index <= point.index <= other.end for other in others)
             near = _NEAR_IN_DRIFT if drifts else _NEAR
         else:
@@ -110,7 +108,7 @@ class SeriesChange:
             inner = [step.point for step in self.steps_inside]
             begin = min([point.index + part, *(step.index - 1 for step in inner)])
             end = max([point.end - part, *(step.end for step in inner)])
-            before, after = range(min(earlier, begin), begin + 1), range(end, later)
+            before, after = places[min(earlier, begin) : begin + 1], places[end:later]
             near = _NEAR
         return before[-near:], after[:near]
 
