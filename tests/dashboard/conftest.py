@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 
@@ -15,7 +14,7 @@ from tests.dashboard.made import EVIL, a_history, acknowledged, make_site
 from tests.report.tunings import make_nothing, make_tuning
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request
+    from playwright.sync_api import Browser, ConsoleMessage, Page, Request
 
 
 @pytest.fixture(scope="session")
@@ -38,58 +37,32 @@ def browser() -> Iterator[Browser]:
         yield running
 
 
-@pytest.fixture(scope="session")
-def first_page(browser: Browser) -> Iterator[Page]:
-    """The page that each test opens first: a process of its own for each would take most of a test's time."""
-    context = browser.new_context()
-    yield context.new_page()
-    context.close()
-
-
 @pytest.fixture
-def open_page(browser: Browser, first_page: Page, site: Path) -> Iterator[Callable[..., Page]]:
+def open_page(browser: Browser, site: Path) -> Iterator[Callable[..., Page]]:
     """Open a page of the site by its address there; errors and requests to elsewhere fail the test at its end."""
     opened: list[Page] = []
-    homes: list[str] = []
     problems: list[str] = []
 
     def hear(message: ConsoleMessage) -> None:
         if message.type == "error":
             problems.append(message.text)
 
-    def fail(error: Error) -> None:
-        problems.append(str(error))
-
     def see(sent: Request) -> None:
-        if not any(_inside(sent.url, home) for home in homes):
+        if not sent.url.startswith((f"{site.as_uri()}/", "data:")):
             problems.append(f"asked for {sent.url}")
 
-    listeners: dict[Any, Any] = {"console": hear, "pageerror": fail, "request": see}
-
-    def open_one(address: str, *, base: str | None = None, color_scheme: Literal["light", "dark"] = "light") -> Page:
-        page = browser.new_context().new_page() if opened else first_page
+    def open_one(address: str, *, color_scheme: Literal["light", "dark"] = "light") -> Page:
+        page = browser.new_context(color_scheme=color_scheme, viewport={"width": 1280, "height": 900}).new_page()
         opened.append(page)
-        homes.append(base or site.as_uri())
         page.set_default_timeout(20_000)
-        page.set_viewport_size({"width": 1280, "height": 900})
-        page.emulate_media(color_scheme=color_scheme, media="screen")
-        for event, listener in listeners.items():
-            page.on(event, listener)
-        page.goto(f"{homes[-1]}/{address}")
+        page.on("console", hear)
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("request", see)
+        page.goto(f"{site.as_uri()}/{address}")
         page.wait_for_selector("html[data-ready]", state="attached")
         return page
 
     yield open_one
     for page in opened:
-        for event, listener in listeners.items():
-            page.remove_listener(event, listener)
-        if page is first_page:
-            page.evaluate("localStorage.clear()")  # with the theme that was chosen
-            page.goto("about:blank")
-        else:
-            page.context.close()
+        page.context.close()
     assert problems == []
-
-
-def _inside(url: str, home: str) -> bool:
-    return urlsplit(url).scheme == "data" or url.startswith(f"{home}/")
