@@ -55,7 +55,6 @@ def make_night(
     rounds: int = 2,
     dispatches: int = 7,
     reference_dispatches: int | None = None,
-    copies: int = 2,
     **given: Any,
 ) -> Run:
     """One night's run, finished, with these fields of its header.
@@ -95,7 +94,7 @@ def make_night(
             case,
             code=f"{case.variant}{case.toolchain}{code if case.toolchain == newest else ''}".encode().hex(),
             dispatches=dispatches if case.toolchain == newest else reference_dispatches or dispatches,
-            copies=copies,
+            copies=2,
             transient=4096,
             cached=case.toolchain != newest,
         )
