@@ -155,6 +155,12 @@ def test_a_machine_that_tells_nothing_or_nonsense(make_machine: MakeMachine) -> 
     assert facts_of(capture_environment(root=make_machine(files))) == facts_of(captured)
 
 
+GROUP, GROUPS = "sys/fs/cgroup", "proc/self/cgroup"
+CPUS_2 = {f"{GROUP}/cpu.max": "150000 100000\n", f"{GROUP}/cpu.stat": "nr_periods 40\nnr_throttled 12\n"}
+PARENTS = {f"{GROUP}/a/cpu.max": "200000 100000\n", f"{GROUP}/a/b/cpu.max": "max 100000\n"}
+CPUS_1 = {f"{GROUP}/cpu/cpu.cfs_quota_us": "50000\n", f"{GROUP}/cpu/cpu.cfs_period_us": "100000\n"}
+
+
 @pytest.mark.parametrize(
     ("files", "section", "facts"),
     [
@@ -175,6 +181,26 @@ def test_a_machine_that_tells_nothing_or_nonsense(make_machine: MakeMachine) -> 
             "cpu",
             {"model": "Arm implementer 0x41, part 0xd40", "flags": ["asimd", "bf16", "i8mm", "sve"]},
         ),
+        # A container's groups of version 2, where its parent's limit binds, and of version 1 with its own as the root.
+        (
+            {GROUPS: "0::/\n", **CPUS_2, f"{GROUP}/memory.max": "4294967296\n"},
+            "process",
+            {"cpu_limit_cores": 1.5, "cpu_throttled_periods": 12, "memory_limit_bytes": 4 * 2**30},
+        ),
+        (
+            {GROUPS: "0::/a/b\n", **PARENTS, f"{GROUP}/a/b/memory.max": "max\n"},
+            "process",
+            {"cpu_limit_cores": 2.0, "cpu_throttled_periods": None, "memory_limit_bytes": None},
+        ),
+        (
+            {
+                GROUPS: "4:memory:/docker/abc\n3:cpu,cpuacct:/docker/abc\n",
+                **CPUS_1,
+                f"{GROUP}/memory/memory.limit_in_bytes": "1073741824\n",
+            },
+            "process",
+            {"cpu_limit_cores": 0.5, "memory_limit_bytes": 2**30},
+        ),
     ],
 )
 def test_signs_of_one_thing(
@@ -182,36 +208,6 @@ def test_signs_of_one_thing(
 ) -> None:
     captured = capture_environment(root=make_machine(files))[section]
     assert {name: captured.get(name) for name in facts} == facts
-
-
-GROUP = "sys/fs/cgroup"
-CPUS_2 = {f"{GROUP}/cpu.max": "150000 100000\n", f"{GROUP}/cpu.stat": "nr_periods 40\nnr_throttled 12\n"}
-PARENTS = {f"{GROUP}/a/cpu.max": "200000 100000\n", f"{GROUP}/a/b/cpu.max": "max 100000\n"}
-CPUS_1 = {f"{GROUP}/cpu/cpu.cfs_quota_us": "50000\n", f"{GROUP}/cpu/cpu.cfs_period_us": "100000\n"}
-
-
-@pytest.mark.parametrize(
-    ("groups", "files", "limits"),
-    [
-        (
-            "0::/\n",
-            {**CPUS_2, f"{GROUP}/memory.max": "4294967296\n"},
-            {"cpu_limit_cores": 1.5, "cpu_throttled_periods": 12, "memory_limit_bytes": 4 * 2**30},
-        ),
-        ("0::/a/b\n", {**PARENTS, f"{GROUP}/a/b/memory.max": "max\n"}, {"cpu_limit_cores": 2.0}),
-        (
-            "4:memory:/docker/abc\n3:cpu,cpuacct:/docker/abc\n",
-            {**CPUS_1, f"{GROUP}/memory/memory.limit_in_bytes": "1073741824\n"},
-            {"cpu_limit_cores": 0.5, "memory_limit_bytes": 2**30},
-        ),
-    ],
-    ids=["version 2", "the parent's limit binds", "version 1, own group as the root"],
-)
-def test_limits_of_a_container(
-    make_machine: MakeMachine, groups: str, files: dict[str, str], limits: dict[str, Any]
-) -> None:
-    captured = capture_environment(root=make_machine({"proc/self/cgroup": groups, **files}))["process"]
-    assert {name: value for name, value in captured.items() if "limit" in name or "throttled" in name} == limits
 
 
 def test_this_machine_is_described_well_enough_without_names_and_folders() -> None:

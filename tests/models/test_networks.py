@@ -19,7 +19,6 @@ from harness.models.inputs import make_array
 from harness.models.minilm import write_sentence_encoder
 from harness.models.model import Input
 from harness.models.ncnn import Network, between, read_network, write_onnx
-from harness.models.onnx_file import run_onnx
 from harness.models.realesrgan import BlockParameters, build_block
 from tests.models.conftest import run_onnx_bytes
 
@@ -77,8 +76,7 @@ def run(made: Made, x: Floats, folder: Path) -> Floats:
     """What ONNX Runtime makes of an image (channels, rows, columns)."""
     serialised = write_onnx(read_network(*made.write(folder)), *x.shape)
     onnx.checker.check_model(onnx.load_from_string(serialised), full_check=True)
-    (folder / "net.onnx").write_bytes(serialised)
-    (result,) = run_onnx(folder / "net.onnx", [x[np.newaxis]])
+    (result,) = run_onnx_bytes(serialised, x[np.newaxis])
     image: Floats = result[0]
     return image
 
