@@ -103,16 +103,11 @@ def fold_norm(weights: Mapping[str, Array], filters: str, norm: str) -> tuple[Ar
     return folded.astype(np.float32), bias.astype(np.float32)
 
 
-def write(weights: Mapping[str, Array], params: Parameters) -> BuiltOnnx:
-    """The network of these weights, by their names in the published file."""
-    images = Input(shape=(params.batch, _COLOURS, params.size, params.size))
-    network = _Network(weights, images)
-    return BuiltOnnx(onnx=network.graph.finish(network.logits()), inputs=(images,))
-
-
 def build(params: Parameters) -> BuiltOnnx:
     """Write the network; of normally distributed images, batch x 3 x size x size, it gives batch x 1000 logits."""
-    return write(read_torch_file(WEIGHTS.locate()), params)
+    images = Input(shape=(params.batch, _COLOURS, params.size, params.size))
+    network = _Network(read_torch_file(WEIGHTS.locate()), images)
+    return BuiltOnnx(onnx=network.graph.finish(network.logits()), inputs=(images,))
 
 
 BUILDER = Builder(
