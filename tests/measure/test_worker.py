@@ -107,27 +107,24 @@ def test_inputs_that_the_function_refuses_are_told_in_irees_own_words_and_a_kill
             worker.ask(op="round", turns=[["matmul", 1]])
 
 
-class Warming:
-    """Something whose first calls are slow, as those of what is loaded first into a fresh process are."""
+class Scripted:
+    """Something whose calls take as long as is written, and from then on as the last one."""
 
-    def __init__(self, slow_calls: int, slow_ns: int, ns: int) -> None:
+    def __init__(self, *ns: int) -> None:
         self.made = 0
-        self._slow_calls, self._slow_ns, self._ns = slow_calls, slow_ns, ns
+        self._ns = ns
 
     def call(self, calls: int) -> int:
-        """What a batch takes, as the script says."""
-        total = 0
-        for _ in range(calls):
-            total += self._slow_ns if self.made < self._slow_calls else self._ns
-            self.made += 1
-        return total
+        """What a batch takes."""
+        first, self.made = self.made, self.made + calls
+        return sum(self._ns[min(number, len(self._ns) - 1)] for number in range(first, self.made))
 
     def results(self) -> list[object]:
         """Nothing."""
         return []
 
 
-def calibrated(case: Warming, tmp_path: Path, target_ns: int = 1_000_000) -> int:
+def calibrated(case: Scripted, tmp_path: Path, target_ns: int = 1_000_000) -> int:
     (tmp_path / "marker").touch()
     turns = Turns({"cpus": [], "marker": str(tmp_path / "marker")}, on_calling_thread=True)
     turns.cases["net"] = case
@@ -136,7 +133,7 @@ def calibrated(case: Warming, tmp_path: Path, target_ns: int = 1_000_000) -> int
 
 def test_slow_first_calls_do_not_decide_how_many_make_a_turn(tmp_path: Path) -> None:
     """Else the same code would get turns of one call where it is loaded first, and of four where it is not."""
-    assert calibrated(Warming(4, 1_700_000, 290_000), tmp_path) == calibrated(Warming(0, 0, 290_000), tmp_path) == 4
+    assert calibrated(Scripted(*[1_700_000] * 4, 290_000), tmp_path) == calibrated(Scripted(290_000), tmp_path) == 4
 
 
 @pytest.mark.parametrize(
@@ -144,6 +141,6 @@ def test_slow_first_calls_do_not_decide_how_many_make_a_turn(tmp_path: Path) -> 
 )
 def test_calls_are_not_repeated_without_end(ns: int, target_ns: int, calls: int, most: int, tmp_path: Path) -> None:
     """Long ones are warm after one; of those of nearly nothing there are never enough."""
-    case = Warming(0, 0, ns)
+    case = Scripted(ns)
     assert calibrated(case, tmp_path, target_ns=target_ns) == calls
     assert case.made <= most
