@@ -1,12 +1,6 @@
 """Builds: by content, whole or not there, shared between threads and processes, and compiled many at once."""
 
-import os
-import pickle
-import signal
-import subprocess
-import sys
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +15,6 @@ from harness.process import Limits
 from harness.records.run import Build, Failure
 from tests.builders import a_plugin, applied, flag_plugin
 from tests.compile.conftest import FakeCompiler, a_request
-from tests.fakes.fake_toolchain import calls, make_fake_toolchain
 
 
 def test_a_second_compile_comes_from_the_cache(fake: FakeCompiler) -> None:
@@ -66,35 +59,6 @@ def test_two_harnesses_that_want_the_same_build_run_the_compiler_once(fake: Fake
         first, second = pool.map(compile_it, range(2))
     assert (fake.compiles, {first.cached, second.cached}) == (1, {False, True})
     assert first.module_sha256 == second.module_sha256
-
-
-COMPILE_PICKLED = """
-import pickle, sys
-from pathlib import Path
-from harness.compile import BuildCache
-
-BuildCache(Path(sys.argv[1])).compile(pickle.loads(Path(sys.argv[2]).read_bytes()))
-"""
-
-
-def test_a_harness_that_is_killed_while_it_compiles_leaves_a_cache_that_works(
-    fake: FakeCompiler, tmp_path: Path
-) -> None:
-    slow = make_fake_toolchain(fake.toolchain.compiler_tools, always={"iree-compile": ["--fake-sleep=60"]})
-    request = fake.request(toolchain=slow)
-    (tmp_path / "request").write_bytes(pickle.dumps(request))
-    command = [sys.executable, "-c", COMPILE_PICKLED, str(fake.folder / "cache"), str(tmp_path / "request")]
-    killed = subprocess.Popen(command)
-    while not calls(fake.toolchain):
-        assert killed.poll() is None
-        time.sleep(0.02)
-    killed.kill()
-    killed.wait()
-    os.kill(calls(fake.toolchain)[0].pid, signal.SIGKILL)
-    assert fake.cache.find(cache_key(request), "net/stock@cpu") is None
-    make_fake_toolchain(fake.toolchain.compiler_tools)
-    build, _ = fake.cache.compile(request)
-    assert (build.failure, build.cached) == (None, False)
 
 
 def test_each_distinct_case_is_compiled_once_and_the_others_go_on_when_one_fails(fake: FakeCompiler) -> None:
