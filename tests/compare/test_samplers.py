@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,13 +11,14 @@ import pytest
 from harness.compare.engine import Generation
 from harness.compare.pairs import Side, side_of
 from harness.compare.samplers import CacheMiss, Module, find_module, sample_compiles, summarise_generation
-from harness.compile import BuildCache, CompileRequest
+from harness.compile import BuildCache
 from harness.errors import CaseError
 from harness.process import Limits
-from harness.records.run import ArgumentRecord, ModelRecord, Round, Run, Turn
+from harness.records.run import ArgumentRecord, Round, Turn
 from harness.toolchain import Toolchain
-from tests.builders import a_loadable, make_header
-from tests.compare.runs import a_build, a_case
+from tests.builders import a_loadable
+from tests.compare.runs import MODEL, a_build, a_case, a_side
+from tests.compile.conftest import a_request
 from tests.fakes.fake_toolchain import calls, make_fake_toolchain
 
 CASE = a_case(run_flags=("--task_topology_group_count=1",))
@@ -36,28 +38,13 @@ def side(tmp_path: Path, toolchain: Toolchain) -> Side:
     (cache / "models" / "net.mlir").write_text("func.func @main()")
     np.save(cache / "models" / "input0.npy", np.ones(4, np.float32))
     (suite / "net.irpa").write_bytes(b"weights")
-    request = CompileRequest(
-        case=CASE,
-        toolchain=toolchain,
-        model=cache / "models" / "net.mlir",
-        model_sha256="aa" * 32,
-        function="main",
-        host_cpu="",
-        limits=Limits(seconds=60),
-    )
-    build, _ = BuildCache(cache).compile(request)
-    model = ModelRecord(
-        name="net",
-        mlir_sha256="aa" * 32,
-        mlir_bytes=17,
-        function="main",
-        inputs=("4xf32 constant 1",),
-        mlir="models/net.mlir",
-        arguments=(ArgumentRecord(file="models/input0.npy", shape=(4,), dtype="f32"),),
-        parameter_files={"net": "net.irpa"},
-    )
-    header = make_header(cases=(CASE,), models=(model,), suite=str(suite / "net.toml"))
-    return side_of(Run(header=header, builds=(build,), finished=True), "results/base")
+    request = a_request(toolchain=toolchain, model=cache / "models" / "net.mlir")
+    build, _ = BuildCache(cache).compile(replace(request, case=CASE))
+    arguments = (ArgumentRecord(file="models/input0.npy", shape=(4,), dtype="f32"),)
+    files: Any = {"mlir": "models/net.mlir", "arguments": arguments, "parameter_files": {"net": "net.irpa"}}
+    model = replace(MODEL, inputs=("4xf32 constant 1",), **files)
+    made = a_side(CASE, model=model, suite=str(suite / "net.toml"))
+    return side_of(replace(made.run, builds=(build,)), "results/base")
 
 
 def test_weights_of_a_commit_are_read_in_its_tree(side: Side, toolchain: Toolchain, tmp_path: Path) -> None:
