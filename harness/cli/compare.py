@@ -12,7 +12,7 @@ from harness.compare.judge import rules_of
 from harness.compare.options import CompareOptions, SelfcheckOptions
 from harness.compare.pairs import require_whole, side_of
 from harness.compare.selfcheck import check_machine
-from harness.compare.sides import Named, require_two, resolve, toolchains_here, what_is_named
+from harness.compare.sides import Named, require_two, toolchains_here, what_is_named
 from harness.errors import ExitCode, Interrupted, UsageError
 from harness.metrics import LATENCY
 from harness.options import Flag, Format
@@ -117,7 +117,7 @@ def _compare(session: ComparisonSession, sides: tuple[Named, Named] | None) -> t
         assert options.within is not None  # noqa: S101 (the caller's contract)
         base = head = side_of(load_run(options.within), str(options.within))
     else:
-        base, head = resolve(sides, options.suite, session, session.progress.note)
+        base, head = session.resolve(sides)
     for side in (base, head):
         require_whole(side)
     toolchains = toolchains_here((base, head), session.progress.note) if options.remeasure else {}

@@ -1,31 +1,22 @@
-"""The two sides: what a user calls them -> runs and toolchains, where these come from, and whether they compare."""
+"""The two sides: what a user calls them, which toolchains they need, what reports say of them; whether they compare."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
 
 from pydantic import TypeAdapter, ValidationError
 
 from harness.cache import environments_root
-from harness.compare.commits import (
-    COMMIT_PREFIX,
-    Commit,
-    find_commit,
-    has_file,
-    how_to_have,
-    require_commit,
-    suite_below,
-)
+from harness.compare.commits import COMMIT_PREFIX, Commit, find_commit, how_to_have, require_commit
 from harness.compare.judge import CHANGED
-from harness.compare.pairs import TOOLCHAIN_PREFIX, Pair, Side, is_toolchain, side_of
+from harness.compare.pairs import TOOLCHAIN_PREFIX, Pair, Side, is_toolchain
 from harness.errors import RunError, ToolchainError, UsageError
 from harness.machine.environment import Environment, describe_machine, machine_id
 from harness.records.comparison import MachineFacts, Row, SelfcheckFacts, SideFacts
 from harness.records.run import Header, HostRecord
 from harness.store.folders import LATEST, find_folder
-from harness.store.run_directory import HEADER_FILE, load_run
+from harness.store.run_directory import HEADER_FILE
 from harness.text import shown
 from harness.toolchain import Toolchain, get_toolchains
 
@@ -36,16 +27,6 @@ _SELFCHECK = TypeAdapter(SelfcheckFacts)
 _SEES_NOTHING = 1.0
 # Hosts that a line has room for.
 _MOST_HOSTS = 4
-
-
-class Maker(Protocol):
-    """Makes the runs of sides that have none yet: their modules are compiled and checked, and nothing is timed."""
-
-    def of_release(self, suite: Path, toolchain: Toolchain, others: Sequence[Toolchain]) -> Path:
-        """The run of a suite under a release; `others` are compared with it."""
-
-    def of_commit(self, suite: Path, commit: Commit, which: str) -> tuple[Path, Path]:
-        """The run of a suite as a commit has it, and the folder in its tree that the suite's path begins in."""
 
 
 def require_two(sides: Sequence[str], toolchains: Sequence[str], within: Path | None) -> tuple[str, str]:
@@ -86,44 +67,6 @@ def what_is_named(word: str, results: Path) -> Named:
     if run.exists() or is_path or (run.parent != Path() and run.parent.is_dir()):
         return run
     raise UsageError(f"{shown(word)}: there is no such run in {results}, and {how_to_have()}")
-
-
-def resolve(
-    sides: tuple[Named, Named], suite: Path | None, maker: Maker, on_install: Callable[[str], None]
-) -> tuple[Side, Side]:
-    """Both sides with their runs; those of releases and commits are made now."""
-    folders = [side for side in sides if isinstance(side, Path)]
-    releases = [side for side in sides if isinstance(side, str)]
-    commits = [side for side in sides if isinstance(side, Commit)]
-    if len(folders) == 2 and folders[0].resolve() == folders[1].resolve():
-        raise UsageError(f"{folders[0]} is given twice; --within {folders[0]} takes its variants as sides")
-    if len(commits) == 2 and commits[0].sha == commits[1].sha:
-        raise UsageError(f"{commits[0].name} and {commits[1].name} are one commit, {commits[0].short}; give two")
-    runs = {folder: load_run(folder, rounds=False) for folder in folders}
-    if suite is None and not runs:
-        raise UsageError("sides without a run are compared on a suite; give one, as in --suite suites/x.toml")
-    suite = suite or Path(next(iter(runs.values())).header.suite)
-    for which, side in zip(("base", "head"), sides, strict=True):
-        if isinstance(side, Commit) and not has_file(side, suite_below(suite, side)):
-            raise UsageError(
-                f"{suite} is not there in the {which} {side.short}; `harness run {suite}` measures it alone where it "
-                "is there"
-            )
-    # All that takes long comes after all that may be wrong.
-    toolchains = {side: get_toolchains([side], root=environments_root(), on_install=on_install)[0] for side in releases}
-    versions = [record.version for run in runs.values() for record in run.header.toolchains] if releases else []
-    of_runs = get_toolchains(versions, root=environments_root(), on_install=on_install)
-    made = []
-    for which, side in zip(("base", "head"), sides, strict=True):
-        if isinstance(side, Path):
-            made.append(side_of(runs[side], str(side), side))
-        elif isinstance(side, Commit):
-            path, root = maker.of_commit(suite, side, which)
-            made.append(replace(side_of(load_run(path), side.name), commit=side, root=root))
-        else:
-            others = (*(toolchain for name, toolchain in toolchains.items() if name != side), *of_runs)
-            made.append(side_of(load_run(maker.of_release(suite, toolchains[side], others)), side))
-    return made[0], made[1]
 
 
 def toolchains_here(sides: Sequence[Side], on_install: Callable[[str], None]) -> Mapping[str, Toolchain]:

@@ -13,7 +13,7 @@ from typing import get_args
 from harness.compare.pairs import Pair, Side, pair_runs, redefinition, require_whole, side_of, words_of_sides
 from harness.compare.rows import measured_row
 from harness.compare.samplers import MeasurementPolicy, Module, words_of_modules
-from harness.compare.sides import Named, resolve, side_facts, what_is_named
+from harness.compare.sides import Named, side_facts, what_is_named
 from harness.errors import CaseError, UsageError
 from harness.explain.attribute import LATENCY_ROW, Attribution, Once, Sampled, attribute, sides_ns
 from harness.explain.code import Code, final_code
@@ -295,7 +295,7 @@ class ExplanationSession(SidesSession[ExplainOptions, ExplanationDirectory]):
             case = self.case = case or _only_case(named, options.suite)
         if options.suite is not None and isinstance(first, str) and isinstance(second, str):
             case_meant(options.suite, case)
-        base, head = resolve((first, second), options.suite, self, self.progress.note)
+        base, head = self.resolve((first, second))
         for side in (base, head):
             require_whole(side)
         return AskedPair(pair=pair_of_runs(base, head, case), base=base, head=head)

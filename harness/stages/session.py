@@ -15,14 +15,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import fields, replace
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from pydantic import ValidationError
 
-from harness.cache import cache_root
-from harness.compare.commits import Commit, is_changed, suite_below, tree_of
+from harness.cache import cache_root, environments_root
+from harness.compare.commits import Commit, has_file, is_changed, suite_below, tree_of
 from harness.compare.options import CompareOptions
+from harness.compare.pairs import Side, side_of
 from harness.compare.samplers import MeasurementPolicy
 from harness.compare.sides import Named, noise_of
 from harness.errors import ExitCode, Interrupted, PlaceGone, RunError, UsageError
@@ -35,10 +37,10 @@ from harness.stages.run import LOCAL, Executor, run_suite
 from harness.stats.rule import Rule
 from harness.store.files import FINISHED_FILE, adapter
 from harness.store.folders import Kind, find_folder
-from harness.store.run_directory import HEADER_FILE
+from harness.store.run_directory import HEADER_FILE, load_run
 from harness.store.work_directory import Begun, SidesDirectory
 from harness.text import one_line
-from harness.toolchain import Toolchain
+from harness.toolchain import Toolchain, get_toolchains
 from harness.toolchain.host_cpu import environment_here
 
 Measuring = CompareOptions | ExplainOptions | OneCase | TuneOptions
@@ -190,9 +192,42 @@ class SidesSession(Generic[_Options, _Folder]):
 
     # --- the runs of sides that have none yet ---
 
-    def of_release(self, suite: Path, toolchain: Toolchain, others: Sequence[Toolchain]) -> Path:
-        """The run of a suite under a release; `others` are compared with it."""
-        return self.run_of_side(toolchain.version, unmeasured(self.options, suite, self.case), (toolchain,), others)
+    def resolve(self, sides: tuple[Named, Named]) -> tuple[Side, Side]:
+        """Both sides with their runs; those of releases and commits are made now."""
+        suite = self.options.suite
+        folders = [side for side in sides if isinstance(side, Path)]
+        releases = [side for side in sides if isinstance(side, str)]
+        commits = [side for side in sides if isinstance(side, Commit)]
+        if len(folders) == 2 and folders[0].resolve() == folders[1].resolve():
+            raise UsageError(f"{folders[0]} is given twice; --within {folders[0]} takes its variants as sides")
+        if len(commits) == 2 and commits[0].sha == commits[1].sha:
+            raise UsageError(f"{commits[0].name} and {commits[1].name} are one commit, {commits[0].short}; give two")
+        runs = {folder: load_run(folder, rounds=False) for folder in folders}
+        if suite is None and not runs:
+            raise UsageError("sides without a run are compared on a suite; give one, as in --suite suites/x.toml")
+        suite = suite or Path(next(iter(runs.values())).header.suite)
+        for which, side in zip(("base", "head"), sides, strict=True):
+            if isinstance(side, Commit) and not has_file(side, suite_below(suite, side)):
+                raise UsageError(
+                    f"{suite} is not there in the {which} {side.short}; `harness run {suite}` measures it alone where "
+                    "it is there"
+                )
+        # All that takes long comes after all that may be wrong.
+        of_runs = [record.version for run in runs.values() for record in run.header.toolchains] if releases else []
+        installed = partial(get_toolchains, root=environments_root(), on_install=self.progress.note)
+        toolchains, others = {side: installed([side])[0] for side in releases}, installed(of_runs)
+        made = []
+        for which, side in zip(("base", "head"), sides, strict=True):
+            if isinstance(side, Path):
+                made.append(side_of(runs[side], str(side), side))
+            elif isinstance(side, Commit):
+                path, root = self.of_commit(suite, side, which)
+                made.append(replace(side_of(load_run(path), side.name), commit=side, root=root))
+            else:
+                toolchain, options = toolchains[side], unmeasured(self.options, suite, self.case)
+                beside = (*(other for name, other in toolchains.items() if name != side), *others)
+                made.append(side_of(load_run(self.run_of_side(toolchain.version, options, (toolchain,), beside)), side))
+        return made[0], made[1]
 
     def of_commit(self, suite: Path, commit: Commit, which: str) -> tuple[Path, Path]:
         """The run of a suite as a commit has it, and the folder in its tree that the suite's path begins in.

@@ -11,17 +11,13 @@ import pytest
 
 from harness.compare import sides as sides_module
 from harness.compare.commits import Commit
+from harness.compare.options import CompareOptions
 from harness.compare.pairs import Side, is_toolchain, pair_runs, side_of
-from harness.compare.sides import (
-    require_comparable,
-    require_two,
-    resolve,
-    side_facts,
-    toolchains_here,
-    what_is_named,
-)
+from harness.compare.sides import require_comparable, require_two, side_facts, toolchains_here, what_is_named
 from harness.errors import HarnessError, RunError, ToolchainError, UsageError
 from harness.records.run import HostRecord, Placed
+from harness.stages import session
+from harness.stages.comparing import ComparisonSession
 from harness.store.run_directory import RunDirectory
 from harness.toolchain import Toolchain
 from tests.builders import a_toolchain, commit, git, make_header
@@ -37,7 +33,8 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         asked.extend(versions)
         return tuple(a_toolchain(version.removeprefix("iree==")) for version in versions)
 
-    monkeypatch.setattr(sides_module, "get_toolchains", get)
+    for module in (sides_module, session):
+        monkeypatch.setattr(module, "get_toolchains", get)
     return asked
 
 
@@ -49,8 +46,7 @@ def a_run(folder: Path, name: str) -> str:
 def resolved(folder: Path, *sides: str, suite: Path | None = None) -> None:
     """Sides with something wrong, which are refused before any run is made."""
     base, head = (what_is_named(side, folder) for side in sides)
-    nobody: Any = None
-    resolve((base, head), suite, nobody, lambda _: None)
+    ComparisonSession(CompareOptions(results=folder, suite=suite)).resolve((base, head))
 
 
 def message(error: type[HarnessError], function: Callable[..., object], *arguments: object) -> str:

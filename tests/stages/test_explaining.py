@@ -9,7 +9,6 @@ from unittest.mock import Mock
 
 import pytest
 
-from harness.compare import sides
 from harness.compare.engine import Generation, Outcome
 from harness.compare.pairs import Pair, Side
 from harness.compare.samplers import MeasurementPolicy, Module
@@ -112,7 +111,7 @@ def test_a_case_of_two_releases_may_be_left_out_where_a_suite_has_one_and_it_goe
 
     monkeypatch.setattr(sides_session, "run_suite", run_suite)
     tools = [make_fake_toolchain(tmp_path / "tools")]
-    monkeypatch.setattr(sides, "get_toolchains", lambda names, **_: tools * len(names))
+    monkeypatch.setattr(sides_session, "get_toolchains", lambda names, **_: tools * len(names))
     suite = tmp_path / "small.toml"
     suite.write_text(f'peers = ["onnxruntime"]\n{ONE_CASE}')
     (tmp_path / "net.mlir").touch()
