@@ -206,11 +206,6 @@ def locate(samples: FloatArray, *, confidence: float) -> RankLocation:
     )
 
 
-def smallest_p(size: int) -> float:
-    """The smallest two-sided p-value that so many samples can give, which is when all have one sign."""
-    return min(1.0, 2.0 ** (1 - size))
-
-
 def lower_tail(count: int, size: int) -> float:
     """P(T <= count) of the signed-rank statistic of `size` samples that lie symmetrically around zero."""
     if count >= size * (size + 1) // 2:

@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from harness.stats.intervals import Location, locate, smallest_p
+from harness.stats.intervals import Location, locate
 from harness.stats.pairing import FloatArray
 
 Standing = Literal["higher", "lower", "equal", "open"]
@@ -55,9 +55,9 @@ def plan_looks(most: int, rule: Rule) -> tuple[int, ...]:
 
 def generations_needed(rows: int, rule: Rule, *, looks: int | None = None) -> int:
     """Generations with which one of so many rows can be called changed; `looks` are those that are planned already."""
-    sizes = count(rule.first_look)
+    sizes = count(rule.first_look)  # of samples that all have one sign, which have the smallest p-value
     return next(
-        size for size in sizes if smallest_p(size) * (looks or len(plan_looks(size, rule))) * rows <= rule.alpha
+        size for size in sizes if 2.0 ** (1 - size) * (looks or len(plan_looks(size, rule))) * rows <= rule.alpha
     )
 
 
