@@ -35,22 +35,18 @@ def program(text: str, element: str = "f32", *, blob: str = "") -> str:
         blob: Name and bytes of a resource, as MLIR has them: `w: "0x04000000..."`.
     """
     head, *body, end = (line for line in text.splitlines() if line.strip())
-    writer = Writer(head.partition("main")[2], element)
+    writer = _Writer(head.partition("main")[2], element)
     for line in body:
         writer.line(line)
     resources = f"\n{{-# dialect_resources: {{ builtin: {{ {blob} }} }} #-}}\n" if blob else ""
     return writer.module(end.split()[1:]) + resources
 
 
-class Writer:
-    """A program while it is written.
-
-    Attributes:
-        shapes: Of all its tensors so far, by name.
-    """
+class _Writer:
+    """A program while it is written."""
 
     def __init__(self, arguments: str, element: str = "f32") -> None:
-        self.shapes: dict[str, Shape] = {}
+        self.shapes: dict[str, Shape] = {}  # Of all its tensors so far, by name
         self._element = element
         self._lines: list[str] = []
         self._parameters = []
@@ -60,12 +56,6 @@ class Writer:
                 self.shapes[name] = _numbers(kind, "x")
                 kind = self._kind(name)
             self._parameters.append(f"%{name}: {kind}")
-
-    def add(self, operation: str) -> str:
-        """Append an operation; the name of its result."""
-        name = f"v{len(self.shapes)}"
-        self.line(f"{name} = {operation}")
-        return name
 
     def line(self, line: str) -> None:
         """Append a line of the notation."""

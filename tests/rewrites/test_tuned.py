@@ -12,7 +12,7 @@ from harness.rewrites.regions import CONVOLUTION, isolate_convolutions, regions_
 from harness.rewrites.share_concat import share_concat
 from harness.rewrites.targets import target_vector_unit, vector_unit
 from harness.rewrites.tuned import OF_ROWS, configure, name_convolutions, register_tile, tune_convolutions
-from tests.programs import Writer, program
+from tests.programs import program
 from tests.rewrites.tools import (
     AVX512_TARGET,
     Rewrite,
@@ -274,14 +274,18 @@ def test_a_dense_block_in_one_buffer(images: int, padding: bool, moved: int) -> 
 
     Three starts are moved, and in a padded buffer two slices that are read and two that are written.
     """
-    writer, parts = Writer(f"x:{images}x16x4x6"), ["x"]
-    for number, channels in enumerate((16, 32, 48)):
-        joined = writer.add(f"concat 1 {' '.join(parts)}") if number else "x"
-        weights = writer.add(f"random 16x{channels}x2x4 {number}")
-        padded = writer.add(f"pad {joined} zero 0,0,1,1 0,0,0,2")
-        parts.append(writer.add(f"conv {padded} {weights}"))
+    convolve = "k{0} = random 16x{1}x2x4 {0}\np{0} = pad {2} zero 0,0,1,1 0,0,0,2\nx{0} = conv p{0} k{0}"
+    text = program(f"""
+    main x:{images}x16x4x6
+    {convolve.format(1, 16, "x")}
+    joined = concat 1 x x1
+    {convolve.format(2, 32, "joined")}
+    longer = concat 1 x x1 x2
+    {convolve.format(3, 48, "longer")}
+    return x3
+    """)
     matched = agree(
-        writer.module(parts[-1:]),
+        text,
         channels_last,
         partial(share_concat, padding=padding),
         partial(tune_convolutions, target=AVX512_TARGET),
