@@ -91,7 +91,6 @@ SAID = {
         "elementwise_8_f32 2>1 improved: only 3.12.0 fuses a copy into it",
         "elementwise_9_f32 2>1.99 improved: too small to be told",
     ),
-    "several kinds": explained("10>13.4 regressed", "matmul_8 1>3 regressed: why", "conv_8 1>2.5 regressed: why"),
     "only one side has it": explained("10>13 regressed", "matmul_8 0>3 new: only 3.12.0 has it"),
     "they make up for each other": explained(
         "10>10 unchanged", "matmul_8 5>6 regressed: slow", "conv_8 3>2 improved: fast"
@@ -108,9 +107,10 @@ SAID = {
     "beside dispatches alone": explained(
         "733>183 improved", *CONVOLUTIONS, outside=(elsewhere(1), elsewhere(151)), method="alone"
     ),
-    "not timed": explained("733>183 improved", *UNTIMED, outside=(elsewhere(733), elsewhere(183)), schedule=COPIES),
-    "not timed, some differ": explained(
-        "733>183 improved", *UNTIMED, "pad_8 - inconclusive", outside=(elsewhere(733), elsewhere(183))
+    "not timed, of several kinds": explained(
+        *("733>183 improved", *UNTIMED, "pad_8 - inconclusive"),
+        outside=(elsewhere(733), elsewhere(183)),
+        schedule=COPIES,
     ),
     "alone more than the call": explained(
         "1.87>54.7 regressed",
