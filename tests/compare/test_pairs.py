@@ -48,7 +48,7 @@ def names(pairs: Sequence[Pair]) -> Names:
     return [(pair.name, pair.base.name if pair.base else None, pair.head.name if pair.head else None) for pair in pairs]
 
 
-def fate(base: Side, head: Side, name: str = STOCK.name) -> DecidedRow | str | None:
+def fate(base: Side, head: Side, name: str) -> DecidedRow | str | None:
     (pair,) = [pair for pair in pair_runs(base, head) if pair.name == name]
     return what_is_known(pair, base, head)
 
@@ -203,24 +203,6 @@ def test_one_name_with_two_definitions_is_missing_and_new() -> None:
 
 
 @pytest.mark.parametrize(
-    ("case", "broken", "expected"),
-    [
-        (FAST, False, known("new", "the base has no such case")),
-        (replace(FAST, skip="no GPU"), False, "skipped: no GPU"),  # nobody's news
-        (
-            FAST,
-            True,
-            known("failed", "fails at compile: iree-compile crashed (the base has no such case)", said_of(FAST)),
-        ),
-        (replace(FAST, expected_failure="crashed"), True, "expected to fail: iree-compile crashed"),
-    ],
-)
-def test_a_case_that_only_the_head_has(case: Case, broken: bool, expected: DecidedRow | str) -> None:
-    head = a_side(STOCK, case, failures={case.name: CRASH} if broken else {})
-    assert fate(a_side(STOCK), head, case.name) == expected
-
-
-@pytest.mark.parametrize(
     ("base", "head", "how"),
     [
         (
@@ -244,6 +226,8 @@ PLAIN, SKIPPED, UNCOMPILED = (
     a_side(STOCK, uncompiled=[STOCK.name]),
 )
 FAILS = "fails at compile: iree-compile crashed"
+NEWLY_FAILING = a_side(STOCK, FAST, failures={FAST.name: CRASH})
+NEWLY_EXPECTED = a_side(STOCK, replace(FAST, expected_failure="crashed"), failures={FAST.name: CRASH})
 
 
 def failing(expected: str | None = None) -> Side:
@@ -262,16 +246,21 @@ def failing(expected: str | None = None) -> Side:
         (PLAIN, failing("ran out of memory"), known("failed", FAILS, said_of(STOCK))),
         (PLAIN, UNCOMPILED, known("missing", "the head was never compiled")),
         (PLAIN, PLAIN, known("identical", "same module bytes, same runtime")),
+        # One that the base lacks.
+        (PLAIN, a_side(STOCK, FAST), known("new", "the base has no such case")),
+        (PLAIN, a_side(STOCK, replace(FAST, skip="no GPU")), "skipped: no GPU"),  # nobody's news
+        (PLAIN, NEWLY_FAILING, known("failed", f"{FAILS} (the base has no such case)", said_of(FAST))),
+        (PLAIN, NEWLY_EXPECTED, "expected to fail: iree-compile crashed"),
         # All else has to be measured: other module bytes, builds of the release, revisions or run flags.
         (PLAIN, a_side(STOCK, code={STOCK.name: "other code"}), None),
         (PLAIN, a_side(STOCK, toolchains=[replace(TOOLCHAIN, compiler_sha256="dd" * 32)]), None),
         (PLAIN, a_side(replace(STOCK, run_flags=("--task_topology_max_group_count=1",))), None),
     ],
 )
-def test_what_is_known_of_a_case_that_both_sides_have(
+def test_what_is_known_of_a_case_before_it_is_measured(
     base: Side, head: Side, expected: DecidedRow | str | None
 ) -> None:
-    assert fate(base, head) == expected
+    assert fate(base, head, head.run.header.cases[-1].name) == expected
 
 
 # --- Outputs ---

@@ -6,9 +6,9 @@ import os
 import platform
 import re
 import struct
-import subprocess
-import sys
 import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -127,45 +127,34 @@ def test_a_refusal_is_explained(code: int, paranoid: int | None, expected: str) 
     assert explain_refusal(code, paranoid=paranoid) == expected
 
 
-_HOLDER = """
-import sys
-sys.argv = ["harness", "run", "a b.toml"]
-from harness.measure.session import only_one_measures
-with only_one_measures(print):
-    print("held", flush=True)
-    sys.stdin.read()
-"""
-
-
 @pytest.fixture
-def holder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> subprocess.Popen[str]:
-    """Another process that measures."""
+def another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ExitStack]:
+    """Another harness that measures, until it is closed."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    code = f"import tempfile; tempfile.tempdir = {str(tmp_path)!r}\n{_HOLDER}"
-    child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert child.stdout is not None
-    assert child.stdout.readline() == "held\n"
-    return child
+    monkeypatch.setattr("sys.argv", ["harness", "run", "a b.toml"])
+    with ExitStack() as other:
+        other.enter_context(only_one_measures(print))
+        yield other
 
 
-def test_a_second_one_waits_and_says_so(holder: subprocess.Popen[str]) -> None:
+def test_a_second_one_waits_and_says_so(another: ExitStack) -> None:
     notes = []
 
     def note(text: str) -> None:
         notes.append(text)
-        holder.communicate("")  # the other one is done
+        another.close()
 
     with only_one_measures(note):
         (text,) = notes
     assert re.fullmatch(
-        rf"Another harness is measuring on this machine since [0-9:]{{8}}: pid {holder.pid}, harness run 'a b.toml'; "
+        rf"Another harness is measuring on this machine since [0-9:]{{8}}: pid {os.getpid()}, harness run 'a b.toml'; "
         r"waiting for it \(--no-wait measures beside it, which disturbs both\)",
         text,
     )
 
 
 def test_one_that_does_not_wait_measures_beside_it_whatever_it_says_of_itself(
-    holder: subprocess.Popen[str], tmp_path: Path
+    another: ExitStack, tmp_path: Path
 ) -> None:
     (file,) = tmp_path.glob("*-measures.json")
     for text in ("", "[]", '{"since": "then"}'):
@@ -174,5 +163,3 @@ def test_one_that_does_not_wait_measures_beside_it_whatever_it_says_of_itself(
         with only_one_measures(notes.append, wait=False):
             beside = "this one measures beside it, so figures of both are disturbed"
             assert notes == [f"Another harness is measuring on this machine; {beside}"]
-    assert holder.poll() is None
-    holder.communicate("")
