@@ -51,7 +51,7 @@ def test_every_status_and_kind_in_the_plans_order_with_a_remark(full_run: Run) -
     assert [section.group for section in report.sections] == ["rdb@local-sync", "rdb@vulkan", "matmul-512@local-task"]
     assert [row.case for row in report.rows()] == [case.name for case in full_run.header.cases]
     section = report.sections[0]
-    assert (section.rounds, section.call) == ((8,) * 5, "main(1x64x90x62xf32 random seed 0)")
+    assert (section.rounds, section.call) == ((8,) * 5, "main(4xf32 random seed 0)")
     assert {row.variant: (row.status, row.kind) for row in section.rows} == {
         variant: (status, kind) for variant, (status, kind, _) in ROWS.items()
     }
