@@ -101,23 +101,16 @@ class Page(Elements):
         self.unfolded = "".join(text for text, around in self.texts if "details" not in around)  # Before any click
         self.everything = "".join(text.replace("\u200b", "") for text, _ in self.texts)
 
-    @property
-    def shape(self) -> list[str]:
-        """The tags without those that depend on how a name can be written."""
-        return [tag for tag in self.tags if tag not in ("code", "span")]
 
-
-def require_ours(text: str, *, links: set[str] = frozenset(), images: set[str] = frozenset()) -> Page:  # type: ignore[assignment]
+def require_ours(text: str, *, addresses: tuple[str, ...] = ()) -> Page:
     """The page of a comment, in which nothing has become markup that the comment did not mean.
 
     Args:
-        links: All addresses that may be linked.
-        images: All addresses of pictures.
+        addresses: What every address of a link or a picture begins with, if there is any.
     """
     page = Page(text)
     assert set(page.tags) <= OURS
-    assert set(page.links) <= links
-    assert set(page.images) <= images
+    assert all(address.startswith(addresses) for address in (*page.links, *page.images))
     assert page.attributes <= {
         "a href",
         "img src",

@@ -152,12 +152,10 @@ def test_percentages_are_those_of_the_ratio_beside_them() -> None:
 
 def test_with_pictures_and_links(full_comparison: Comparison, pictures: tuple[Picture, ...], links: Links) -> None:
     text = render_comment(full_comparison, pictures=pictures, links=links)
-    names = ("forest-light.png", "forest-dark.png", "memory%20%281%29.png")
-    page = require_ours(
-        text,
-        links={links.run_url, links.artifact_url, links.head_commit_url, "https://org.github.io/repo/?suite=a&b=1"},
-        images={f"https://org.github.io/repo/pr-1/{name}" for name in names},
-    )
+    page = require_ours(text, addresses=("https://org.github.io/repo/", "https://github.com/org/repo/"))
+    assert set(page.links) == {*vars(links).values()}
+    names = ("forest-dark.png", "forest-light.png", "memory%20%281%29.png")
+    assert page.images == [f"https://org.github.io/repo/pr-1/{name}" for name in names]
     assert page.alts == ['Ratios: "rdb" is > 1', "Latency against memory"]
     assert "For more information: [Full report](" in text
     assert "harness report" not in text.splitlines()[-1]

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, assume, example, given, settings
 from syrupy.assertion import SnapshotAssertion
 
 from harness.records.comparison import Comparison, Row
@@ -14,13 +13,11 @@ from harness.records.run import Run
 from harness.report import render
 from harness.report.github import render_comment, render_step_summary
 from harness.report.markdown import COMMENT
-from harness.report.page import Picture
-from harness.report.pages import Links
 from harness.report.run_report import build_report
 from harness.text import one_line
 from tests.report import builders
-from tests.report.builders import make_comparison, make_nasty_comparison, make_row, make_timed
-from tests.report.rendered import HOSTILE, OURS, Page, require_ours
+from tests.report.builders import make_comparison, make_row, make_timed
+from tests.report.rendered import require_ours
 
 SUBJECTS: dict[str, Run | Comparison] = {
     "full run": builders.make_full_run(),
@@ -65,32 +62,6 @@ def test_every_row_is_in_every_format(subject: Run | Comparison) -> None:
     assert all(squeezed(name) in terminal for name in here)
     lines = list(csv.DictReader(io.StringIO(render(subject, "csv"))))
     assert [line["case"] for line in lines] == [one_line(case) for case in cases]
-
-
-# --- Whatever a text is ---
-
-
-@example(text="# |")
-@given(text=HOSTILE)
-@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
-def test_whatever_a_text_is_the_page_has_the_same_parts(text: str) -> None:
-    assume(one_line(text))
-    page = require_ours(render_comment(make_nasty_comparison(text)))
-    assert page.shape == Page(render_comment(make_nasty_comparison("plain"))).shape
-    assert page.links == page.images == []
-    require_ours(render(make_nasty_comparison(f"{text}a"), "markdown", full=True))
-
-
-@given(HOSTILE)
-@settings(max_examples=30, deadline=None)
-def test_addresses_and_alternative_texts_do_not_break_out(text: str) -> None:
-    hostile = f"https://e.org/{text}"
-    pictures = (Picture(title=text, alt=text, light_url=hostile, dark_url=hostile),) * 2
-    links = Links(run_url=hostile, artifact_url=hostile, dashboard_url=hostile, head_commit_url=hostile)
-    comparison = make_comparison([make_timed("m/v@d", 1.0, 1.2, "regressed")])
-    page = Page(render_comment(comparison, pictures=pictures, links=links))
-    assert all(address.startswith("https://e.org/") for address in (*page.links, *page.images))
-    assert set(page.tags) <= OURS
 
 
 # --- However much there is ---

@@ -94,8 +94,7 @@ def test_a_comment_on_a_run_says_that_there_is_no_base(
     assert f"@ commit [`0a1b2c3d4e`]({links.head_commit_url}), run `" in text
     assert "harness report results/" not in text
     assert "is printed where it was measured by `harness report" in render_comment(report)
-    for pictured in (render_comment(report, pictures=pictures), render_step_summary(report, pictures=pictures)):
-        assert Page(pictured).images[1] == "https://org.github.io/repo/pr-1/forest-light.png"
+    assert Page(render_step_summary(report, pictures=pictures)).images[1].endswith("forest-light.png")
 
 
 def test_a_run_says_what_its_outputs_were_held_against(small_run: Run) -> None:
