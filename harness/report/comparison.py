@@ -464,12 +464,7 @@ def _with_option(command: Sequence[str], option: str, seconds: float) -> str:
 
 
 def comparison_exit_code(comparison: Comparison, *, strict: bool = False) -> ExitCode:
-    """1 for a regression or a violated gate; else 3 for a failed or missing row, or if nothing was compared; else 0.
-
-    A latency or a compile time that regressed is a regression unless a gate of the suite allows it; other figures are
-    only what their gates make of them. Where both 1 and 3 hold it is 1, and the report names both. A/A controls never
-    count.
-    """
+    """1 for a regression or a violated gate; else 3 for a failed or missing row, or if nothing was compared; else 0."""
     rows = real_rows(comparison)
     if any(row.gate == "violated" or is_regression(row) for row in rows):
         return ExitCode.REGRESSION

@@ -1,9 +1,6 @@
 """Comparison -> page: for a terminal, as a comment of bounded length, or with everything there is.
 
-From top to bottom: the verdict, what to do, figures at a glance, what failed, violated gates, a picture, the largest
-changes; then, folded away, what is not decided and what did not change; how it was measured and how far to trust it;
-the commands that repeat it. The lists are those of IREE's old comments; verdict, advice and the table below them come
-as rustc-perf's do. A run has the same lists, `changed_lists`.
+The lists are those of IREE's old comments; verdict, advice and the table below them come as rustc-perf's do.
 """
 
 import shlex
@@ -63,7 +60,7 @@ from harness.report.page import (
     Warnings,
     filled,
 )
-from harness.report.pages import View, closing, commit_name, foot, opening, pictures_of, sides_table
+from harness.report.pages import View, advice, commit_name, foot, opening, pictures_of, sides_table
 from harness.report.units import NOTHING, Unit, change_text, interval_text, p_text, percent, side_names
 from harness.text import plural
 
@@ -298,7 +295,7 @@ def _changed(rows: Rows, word: str) -> str:
 def _mean(rows: Rows) -> str:
     """Of all decided rows; nothing where most are not decided, or a change from 0 or to 0 would not be in it."""
     mean = geometric_mean(rows)
-    if mean is None or not says_something(mean.rows, len(rows.of("inconclusive"))):
+    if mean is None or len(rows.of("inconclusive")) > mean.rows:
         return ""
     if any(0 in (row.base_value, row.head_value) for row in rows.of(*CHANGED)):
         return ""
@@ -311,11 +308,6 @@ def _percent(ratio: float) -> str:
     if ratio >= _LARGEST_RATIO:
         return f"{ratio:.0e}-fold"
     return percent(ratio, decimals=1)
-
-
-def says_something(decided: int, undecided: int) -> bool:
-    """Whether a mean of decided rows does: where most are not decided, these are not like the others."""
-    return undecided <= decided
 
 
 # --- The page ---
@@ -347,7 +339,7 @@ def page(comparison: Comparison, view: View) -> Page:
             *changed_lists(layout, view),
             *_method(comparison, view),
             *_commands(comparison, full=view.full),
-            *closing(steps, view),
+            *(advice(steps) if view.terminal else ()),
         ),
         foot=foot(view.links, full_report_command(comparison)),
     )

@@ -105,13 +105,9 @@ def json_bytes(document: Mapping[str, Any]) -> bytes:
 
 
 def document_of(found: Any) -> bytes:
-    """A result as its folder keeps it: its fields by their names, and the version of its kind.
-
-    What a tool printed of a failed row of a comparison stands apart from the rows, in `tool_output`, so that rows stay
-    records of one size; `row` in it counts the rows from 0.
-    """
+    """A result as its folder keeps it: its fields by their names, and the version of its kind."""
     document = {"schema_version": kind_of_value(found).version, **vars(found)}
-    if isinstance(found, Comparison):
+    if isinstance(found, Comparison):  # what tools printed stands apart, so that rows stay records of one size
         said = [{"row": place, "stderr": row.stderr} for place, row in enumerate(found.rows) if row.stderr]
         counts = {verdict: found.summary.get(verdict, 0) for verdict in VERDICTS}
         document |= {"rows": list(map(row_record, found.rows)), "tool_output": said, "summary": counts}

@@ -48,16 +48,12 @@ class View:
 
 
 def opening(subject: Sequence[Inline], steps: Sequence[Step], view: View) -> list[Part]:
-    """What was measured and what to do next; a terminal has that at its end, see `closing`."""
-    return [Paragraph(("@ ", *subject)), *([] if view.terminal else _advice(steps))]
+    """What was measured and what to do next; a terminal has that at its end."""
+    return [Paragraph(("@ ", *subject)), *([] if view.terminal else advice(steps))]
 
 
-def closing(steps: Sequence[Step], view: View) -> list[Part]:
-    """What to do next, where the page does not begin with it."""
-    return _advice(steps) if view.terminal else []
-
-
-def _advice(steps: Sequence[Step]) -> list[Part]:
+def advice(steps: Sequence[Step]) -> list[Part]:
+    """What to do next."""
     return [Steps(steps) if steps else Paragraph("No action needed.")]
 
 

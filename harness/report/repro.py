@@ -1,8 +1,7 @@
 """Command lines that repeat a row with plain tools: what an engineer pastes into a shell, or into an issue.
 
-The harness runs its tools in a folder of its own, in which every case's files have the same names. Here they get names
-that can lie side by side: `harness export` writes the model and its inputs into a folder named after the model, and
-each module goes beside them. A variant with plugins has a folder of its own, with the program as they made it.
+Files get names that can lie side by side: those of `harness export`, in a folder named after the model, and beside them
+each module. A variant with plugins has a folder of its own, with the program as they made it.
 """
 
 import re
