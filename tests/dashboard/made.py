@@ -252,9 +252,6 @@ def _changes() -> list[Change]:
     long_ago = {name: run_id(20) for name in ("first_bad", "earliest", "latest", "until")}
     return [
         make_change("rdb/stock@cpu"),
-        make_change("mlp/stock@cpu", kind="drift", after=4.12e7, cause="unknown", first_bad=run_id(12),
-                    last_good=run_id(11), earliest=run_id(6), latest=run_id(17), until=run_id(40),
-                    started=(FIRST + timedelta(days=12)).isoformat()),
         make_change("conv/stock@cpu", direction="faster", after=3.76e7, cause="machine", **long_ago,
                     last_good=run_id(19), started=(FIRST + timedelta(days=20)).isoformat(),
                     evidence="The kernel changed from 6.1.0-25 to 6.1.0-28."),

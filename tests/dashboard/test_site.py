@@ -90,7 +90,7 @@ def test_pages_tell_what_changed_with_its_cause_whom_to_trust_and_what_each_tuni
         "2026-02-10 02:00 compiler ▲ 3 worse",
         "The toolchain changed, and the reference toolchain did not move.",
         "rdb/stock@cpu Latency ▲ +8.0 % 40.00 ms → 43.20 ms step (2026-02-09 to 2026-02-11)",
-        "All 5 changes",
+        "All 4 changes",
         # Notes also tell of experiments, which can be read.
         "Some of what lies in the results folder is left out; the page on machines says what and why.",
         "▲ regressed 8 ▼ improved 1 ? inconclusive 1 ≠ outputs differ 2 ✗ failed 1 = unchanged 1 ≡ identical 1",

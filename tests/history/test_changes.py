@@ -93,22 +93,6 @@ def test_runs_with_a_wrong_clock_and_unfinished_ones_are_left_out() -> None:
     assert search(runs) == []
 
 
-@pytest.mark.parametrize("whose", ["compiler", "machine"])
-def test_a_step_inside_a_drift_of_the_machine_has_a_cause_of_its_own(whose: str) -> None:
-    inside = step(45, 1.05)
-    facts: dict[str, Any] = {
-        "machine": lambda night: (1 + 0.06 * night / 90) * (inside(night) if whose == "machine" else 1)
-    }
-    if whose == "compiler":
-        facts["compiler"] = inside
-
-    changes = search(nights(90, **facts))
-
-    drift, found = only(changes, "latency", kind="drift"), only(changes, "latency", kind="step")
-    assert (drift.cause, found.cause) == ("machine", whose)
-    assert found.first_bad == night_id(45)
-
-
 @pytest.mark.parametrize(
     ("reference", "roles", "found"),
     [(7, {"newest"}, {"compiler"}), (None, {"newest", "reference"}, {"unknown"})],

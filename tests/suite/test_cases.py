@@ -28,14 +28,8 @@ def suite_with(**fields: Any) -> Suite:
 
 
 EVERY_CASE = [
-    "small/stock@cpu",
-    "small/fast@cpu",
-    "small/stock@gpu",
-    "small/fast@gpu",
-    "big/stock@cpu",
-    "big/fast@cpu",
-    "big/stock@gpu",
-    "big/fast@gpu",
+    *("small/stock@cpu", "small/fast@cpu", "small/stock@gpu", "small/fast@gpu"),
+    *("big/stock@cpu", "big/fast@cpu", "big/stock@gpu", "big/fast@gpu"),
 ]
 
 

@@ -60,28 +60,20 @@ def find(asked: list[str], real_toolchain: Toolchain) -> Find:
     return find
 
 
-def test_devices_are_given_by_driver_index_or_name_and_all_have_to_be_there(find: Find) -> None:
+def test_devices_are_given_by_driver_index_or_name_all_have_to_be_there_and_each_driver_is_asked_once(
+    find: Find, asked: list[str]
+) -> None:
     for uris, missing in (
         (("cuda", "cuda://1", "cuda://b"), None),
         (("cuda://c",), "no device cuda://c; cuda has cuda://a, cuda://b"),
         (("cuda://0", "cuda://2"), "no device cuda://2; cuda has cuda://a, cuda://b"),
         (("cuda", "hip"), "no hip device; install it"),
     ):
+        asked.clear()
         assert find(uri=uris[0], more_uris=uris[1:]).missing == missing
+        assert asked == list(dict.fromkeys(uri.partition("://")[0] for uri in uris))
     with pytest.raises(SuiteError, match=r"^suite\.toml: \[devices\.it\] uri: there is no driver 'abacus'; known: "):
         find(uri="local-sync", more_uris=("abacus://1",))
-
-
-def test_every_driver_is_asked_once(asked: list[str], real_toolchain: Toolchain) -> None:
-    devices = (
-        a_device("two", uri="cuda", more_uris=("cuda://1",)),
-        a_device("mixed", uri="local-task", more_uris=("cuda",)),
-        a_device("vulkan", uri="vulkan"),
-        a_device("lavapipe", uri="vulkan", vulkan_driver="lavapipe"),
-        a_device("lavapipe-too", uri="vulkan", vulkan_driver="lavapipe", pin=True),
-    )
-    find_devices(a_suite(devices=devices), real_toolchain)
-    assert asked == ["cuda", "local-task", "vulkan", "lavapipe"]
 
 
 def test_all_of_a_list_are_named_and_a_driver_by_name_brings_its_variables(find: Find) -> None:
