@@ -15,12 +15,12 @@ import numpy as np
 from harness.history.changes import Change
 from harness.history.failures import FailingCase
 from harness.history.series import SeriesRow
-from harness.records.run import Round, Run, ToolchainRecord, Turn
+from harness.records.run import Run, ToolchainRecord
 from harness.report.rows import rows_of
 from harness.store.run_directory import Record, RunDirectory
 from harness.store.schema import TABLES, RowsOf, connect, create_tables, insert_rows
 from harness.store.tables import Tables
-from tests.report.builders import make_build, make_case, make_header
+from tests.report.builders import make_build, make_case, make_header, make_rounds
 
 REFERENCE, NEWEST = "3.12.0", "3.13.0"
 FIRST_NIGHT = datetime(2026, 1, 1, 2, tzinfo=timezone.utc)
@@ -101,22 +101,14 @@ def make_night(
         for case in cases
     ]
     speed = machine(night) * (1 + 0.008 * noise.standard_normal())
-    longer = {case.name: compiler(night) if case.toolchain == newest else 1.0 for case in cases}
-    base_ns = {case.name: _VARIANTS[case.variant] * longer[case.name] for case in cases}
-    measured = []
-    for generation in range(generations):
-        layout = {case: 1 + 0.003 * noise.standard_normal() for case in base_ns}
-        for number in range(rounds):
-            turns = []
-            for case, ns in base_ns.items():
-                wall = int(ns * speed * layout[case] * (1 + 0.002 * noise.standard_normal()))
-                turns.append(
-                    Turn(case=case, calls=1, wall_ns=wall, cpu_ns=wall, counters={"instructions": int(ns * 3)})
-                )
-            began_ns = int(began.timestamp() * 1e9) + 1_000_000 * (generation * rounds + number)
-            ordered = tuple(turns if number % 2 else reversed(turns))
-            place: dict[str, Any] = {"group": "net@cpu", "generation": generation, "round": number}
-            measured.append(Round(**place, started_unix_ns=began_ns, turns=ordered))
+    wall_ns = {
+        case.name: _VARIANTS[case.variant]
+        * (compiler(night) if case.toolchain == newest else 1.0)
+        * speed
+        * (1 + 0.003 * noise.standard_normal())
+        for case in cases
+    }
+    measured = make_rounds("net@cpu", wall_ns, generations=generations, rounds=rounds, instructions=False)
     return Run(header=make_header(cases, **facts), builds=tuple(builds), rounds=tuple(measured), finished=True)
 
 

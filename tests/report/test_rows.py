@@ -41,7 +41,7 @@ def test_a_run_of_two_toolchains_says_which_is_the_reference() -> None:
     assert (row.suite, row.suite_file, row.started) == ("nightly", "suites/nightly.toml", "2026-01-01T02:00:00+00:00")
     assert (row.cases, row.measured, row.failed, row.missing) == (4, 4, 0, 0)
     assert row.noise is not None
-    assert 0 < row.noise < 0.02
+    assert 0 < row.noise < 0.05
     assert row.clock == "it started on 2026-01-01, which is in the future"
 
 
