@@ -14,8 +14,23 @@ from harness.stages.prepare import Context, Done, FailureNotes, GivenUp, Prepare
 from harness.store.run_directory import RunDirectory, load_run
 from harness.suite.load import LoadedSuite, Suite
 from harness.toolchain import Toolchain
-from tests.builders import Notes, a_suite, make_artifact, make_header
+from tests.builders import FLAGS, SUITE, Notes, a_suite, make_artifact, make_header
 from tests.fakes.fake_toolchain import make_fake_toolchain
+
+AT_END, FILE = "at the suite's end", "flags.toml"
+
+
+def lay_out_suite(changes: Mapping[str, str] | None = None, *, program: str = "module {}") -> Path:
+    """The small suite in the current folder, with pieces of its text replaced, more at its end, or other flag sets."""
+    changes = {**(changes or {})}
+    Path("net.mlir").write_text(program)
+    Path(FILE).write_text(changes.pop(FILE, FLAGS))
+    text = SUITE + changes.pop(AT_END, "")
+    for old, new in changes.items():
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    Path("suite.toml").write_text(text)
+    return Path("suite.toml")
 
 
 class UnderWay:

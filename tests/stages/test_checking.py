@@ -1,7 +1,6 @@
 """What `harness check` finds in a suite without compiling."""
 
 import json
-from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -11,50 +10,26 @@ from harness.errors import ExitCode, SuiteError
 from harness.progress import Silent
 from harness.stages.checking import check_suite, target_backends
 from harness.toolchain import Toolchain
-from tests.builders import FLAGS, SUITE
+from tests.builders import FLAGS
+from tests.stages.conftest import AT_END, FILE, lay_out_suite
 
 LOCAL, LLVM = "--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=llvm-cpu"
 PROGRAM = "func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> { return %a : tensor<4xf32> }"
 GPU = '[devices.gpu]\nuri = "hip"\nbackend = "rocm"\ncompile_flags = ["--iree-hal-target-device=hip"]\n'
 
-Check = Callable[..., list[tuple[str, str]]]
-
 
 @pytest.fixture
-def suite(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The small suite, with a model that IREE takes."""
+def folder(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current one, in which suites are written; the cache is that of all checks."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path_factory.getbasetemp() / "cache-of-checks"))
-    Path("net.mlir").write_text(PROGRAM)
-    Path("flags.toml").write_text(FLAGS)
-    Path("suite.toml").write_text(SUITE)
-    return Path("suite.toml")
+    return tmp_path
 
 
-AT_END, FILE = "at the suite's end", "flags.toml"
-
-
-def edit(changes: Mapping[str, str]) -> None:
-    """Replace pieces of the suite's text by others; put more at its end, or another text into its file of flag sets."""
-    text = SUITE + changes.get(AT_END, "")
-    for old, new in changes.items():
-        if old not in (AT_END, FILE):
-            assert text.count(old) == 1
-            text = text.replace(old, new)
-    Path("suite.toml").write_text(text)
-    Path(FILE).write_text(changes.get(FILE, FLAGS))
-
-
-@pytest.fixture
-def findings(suite: Path, real_toolchain: Toolchain) -> Check:
-    """What is found in the suite with these changes."""
-
-    def findings(changes: Mapping[str, str]) -> list[tuple[str, str]]:
-        edit(changes)
-        found = check_suite(suite, (real_toolchain,), Silent()).findings
-        return [(finding.kind, finding.text) for finding in found]
-
-    return findings
+def findings(toolchain: Toolchain, changes: dict[str, str]) -> list[tuple[str, str]]:
+    """What is found in the suite with these changes, whose model IREE takes."""
+    found = check_suite(lay_out_suite(changes, program=PROGRAM), (toolchain,), Silent()).findings
+    return [(finding.kind, finding.text) for finding in found]
 
 
 BACKEND, SETS = 'backend = "llvm-cpu"', 'flagsets = ["tiling"]'
@@ -80,12 +55,14 @@ CPU, TILED = "[devices.cpu]", "[variants.tiled]"
         ({"4] }": "5] }"}, "failed", "main takes 4xf32, and 5xf32 is given; correct it; 2 cases fail with it"),
     ],
 )
-def test_a_finding(findings: Check, changes: dict[str, str], kind: str, words: str) -> None:
-    assert [text for found, text in findings(changes) if found == kind and words in text]
+def test_a_finding(folder: Path, real_toolchain: Toolchain, changes: dict[str, str], kind: str, words: str) -> None:
+    assert [text for found, text in findings(real_toolchain, changes) if found == kind and words in text]
 
 
-def test_nothing_is_found_in_a_good_suite_and_what_is_not_here_is_no_fault_of_it(findings: Check) -> None:
-    assert findings({}) == findings({AT_END: GPU}) == []
+def test_nothing_is_found_in_a_good_suite_and_what_is_not_here_is_no_fault_of_it(
+    folder: Path, real_toolchain: Toolchain
+) -> None:
+    assert findings(real_toolchain, {}) == findings(real_toolchain, {AT_END: GPU}) == []
 
 
 def test_the_backends_that_flags_choose() -> None:
@@ -115,9 +92,9 @@ def test_the_backends_that_flags_choose() -> None:
     ids=["right", "a model fails", "nothing would run", "a contradiction"],
 )
 def test_the_exit_status(
-    suite: Path, capsys: pytest.CaptureFixture[str], changes: dict[str, str], status: ExitCode
+    folder: Path, capsys: pytest.CaptureFixture[str], changes: dict[str, str], status: ExitCode
 ) -> None:
-    edit(changes)
+    suite = lay_out_suite(changes, program=PROGRAM)
     assert check(CheckOptions(suite, format="json")) == status
     shown = capsys.readouterr()
     found = json.loads(shown.out)
@@ -125,11 +102,12 @@ def test_the_exit_status(
     assert f"{shown.out}{shown.err}".count("main takes 4xf32, and 5xf32 is given") == ("4] }" in changes), "once"
 
 
-def test_what_is_printed(suite: Path, capsys: pytest.CaptureFixture[str], real_toolchain: Toolchain) -> None:
+def test_what_is_printed(folder: Path, capsys: pytest.CaptureFixture[str], real_toolchain: Toolchain) -> None:
+    suite = lay_out_suite(program=PROGRAM)
     assert check(CheckOptions(suite)) == ExitCode.OK
     title = f"suite.toml: 2 cases under IREE {real_toolchain.version}\n"
     assert capsys.readouterr().out == f"{title}  nothing is wrong as far as that shows without compiling\n"
-    edit({AT_END: f'{GPU}[matrix]\nexclude = ["*/tiled@*"]\n'})
+    lay_out_suite({AT_END: f'{GPU}[matrix]\nexclude = ["*/tiled@*"]\n'}, program=PROGRAM)
     check(CheckOptions(suite))
     title, *lines = capsys.readouterr().out.splitlines()
     assert title.endswith(", 1 of them skipped here")
@@ -138,8 +116,9 @@ def test_what_is_printed(suite: Path, capsys: pytest.CaptureFixture[str], real_t
 
 
 def test_a_wrong_suite_is_one_sentence_and_of_a_list_the_others_are_checked(
-    suite: Path, capsys: pytest.CaptureFixture[str]
+    folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    lay_out_suite(program=PROGRAM)
     with pytest.raises(SuiteError, match=r"gone\.toml: there is no such file"):
         check(CheckOptions(Path("gone.toml")))
     Path("night.toml").write_text('name = "night"\nsuites = ["gone.toml", "suite.toml"]\n')

@@ -13,23 +13,20 @@ from harness.stages.prepare import prepare
 from harness.suite.cases import Selection
 from harness.suite.load import find_list, load_suite
 from harness.toolchain import Toolchain, compiler_flags
-from tests.builders import FLAGS, SUITE, flag_plugin, register
+from tests.builders import FLAGS, flag_plugin, register
+from tests.stages.conftest import AT_END, FILE, lay_out_suite
 
 Prepare = Callable[..., tuple[Case, ...]]
 
 
 @pytest.fixture
 def prepare_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, real_toolchain: Toolchain) -> Prepare:
-    """The cases of the small suite with one piece of its text replaced by another, or with more at its end."""
+    """The cases of the small suite with these changes."""
     monkeypatch.chdir(tmp_path)
     register(monkeypatch, "harness.plugins", ("share", flag_plugin("share", "--iree-opt-levle=O3")))
-    Path("net.mlir").write_text("module {}")
 
-    def prepare_with(old: str = "", new: str = "", *, flags: str = FLAGS) -> tuple[Case, ...]:
-        assert SUITE.count(old) == 1 or not old
-        Path("suite.toml").write_text(SUITE.replace(old, new) if old else SUITE + new)
-        Path("flags.toml").write_text(flags)
-        return prepare(Path("suite.toml"), Selection(), (real_toolchain,)).cases
+    def prepare_with(changes: dict[str, str] | None = None, *, program: str = "module {}") -> tuple[Case, ...]:
+        return prepare(lay_out_suite(changes, program=program), Selection(), (real_toolchain,)).cases
 
     return prepare_with
 
@@ -41,9 +38,7 @@ def test_a_suite_that_fits_gives_its_cases_and_a_model_is_known_by_its_bytes(
     assert [case.name for case in cases] == ["net/stock@cpu", "net/tiled@cpu"]
     assert {(case.toolchain, case.skip) for case in cases} == {(real_toolchain.version, None)}
     assert prepare(Path("suite.toml"), Selection()).toolchains == (real_toolchain,), "the installed one"
-    renamed = prepare_with("[models.net]", "[models.network]")
-    Path("net.mlir").write_text("module { }")
-    changed = prepare_with()
+    renamed, changed = prepare_with({"[models.net]": "[models.network]"}), prepare_with(program="module { }")
     assert [case.id for case in cases] == [case.id for case in renamed]
     assert not {case.id for case in cases} & {case.id for case in changed}
 
@@ -64,7 +59,7 @@ def test_the_suites_of_this_project_fit(suite: Path, real_toolchain: Toolchain) 
 
 def of_stock(key: str, value: str) -> dict[str, str]:
     """The suite with something more in its first variant."""
-    return {"old": "[variants.stock]\n", "new": f'[variants.stock]\n{key} = ["{value}"]\n'}
+    return {"[variants.stock]\n": f'[variants.stock]\n{key} = ["{value}"]\n'}
 
 
 COMPILER, RUNTIME = "iree-compile RELEASE knows no flag", "iree-benchmark-module RELEASE knows no flag"
@@ -76,21 +71,15 @@ GPU = '\n[devices.gpu]\nuri = "metal"\nbackend = "metal-spirv"\ncompile_flags = 
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"flags": FLAGS.replace('tiling"]', 'tilin"]')}, f"{SET} compile: {COMPILER} --iree-opt-data-tilin;"),
-        ({"flags": f'{FLAGS}run = ["--divice_allocator=x"]'}, f"{SET} run: {RUNTIME} --divice_allocator; did you mean"),
+        ({FILE: FLAGS.replace('tiling"]', 'tilin"]')}, f"{SET} compile: {COMPILER} --iree-opt-data-tilin;"),
+        ({FILE: f'{FLAGS}run = ["--divice_allocator=x"]'}, f"{SET} run: {RUNTIME} --divice_allocator; did you mean"),
         (of_stock("flags", "--iree-opt-levle=O3"), f"{STOCK} flags: {LEVEL}"),
         (of_stock("flags", "--qqqqqqqq"), f"{STOCK} flags: {COMPILER} --qqqqqqqq; see iree-compile --help-hidden"),
-        (
-            of_stock("run_flags", "--qqqqqqqq"),
-            f"{STOCK} run_flags: {RUNTIME} --qqqqqqqq; see iree-benchmark-module --he",
-        ),
+        (of_stock("run_flags", "--qqqqqqqq"), f"{STOCK} run_flags: {RUNTIME} --qqqqqqqq; see iree-bench"),
         (of_stock("plugins", "share"), f"{STOCK} plugins: share: {LEVEL}"),
-        (
-            {"old": "target-device=", "new": "target-devise="},
-            f"{CPU} compile_flags: {COMPILER} --iree-hal-target-devise;",
-        ),
-        ({"new": 'run_flags = ["--qqqqqqqq"]'}, f"{CPU} run_flags: {RUNTIME} --qqqqqqqq;"),
-        ({"new": GPU}, f"[devices.gpu] compile_flags: {COMPILER} --iree-metal-targt;"),
+        ({"target-device=": "target-devise="}, f"{CPU} compile_flags: {COMPILER} --iree-hal-target-devise;"),
+        ({AT_END: 'run_flags = ["--qqqqqqqq"]'}, f"{CPU} run_flags: {RUNTIME} --qqqqqqqq;"),
+        ({AT_END: GPU}, f"[devices.gpu] compile_flags: {COMPILER} --iree-metal-targt;"),
         (of_stock("flags", "--iree-opt-level=\\u0000"), f"{STOCK} flags: --iree-opt-level has a zero byte; remove it"),
         (of_stock("plugins", "shere"), f"{STOCK} plugins: there is no plugin 'shere'; did you mean \"share\"?"),
         (of_stock("flags", "-o=x"), f"{STOCK} flags: --o is the harness's own to give"),
@@ -101,7 +90,7 @@ def test_what_a_suite_may_not_give_is_named_with_its_table(
     prepare_with: Prepare, real_toolchain: Toolchain, tmp_path: Path, changes: dict[str, str], sentence: str
 ) -> None:
     with pytest.raises(SuiteError) as caught:
-        prepare_with(**changes)
+        prepare_with(changes)
     assert str(caught.value).startswith(f"suite.toml: {sentence}".replace("RELEASE", real_toolchain.version))
     assert caught.value.exit_code == ExitCode.USAGE
     assert {file.name for file in tmp_path.iterdir()} == {"suite.toml", "flags.toml", "net.mlir"}
@@ -143,12 +132,12 @@ OF_99_TOO = '[flagsets.tiling]\ncompile = ["--iree-of-99"]\nrun = ["--another_on
 
 @pytest.mark.parametrize(
     ("changes", "what"),
-    [({"old": "[variants.tiled]\n", "new": OF_99}, "variant tiled"), ({"flags": OF_99_TOO}, "flag set tiling")],
+    [({"[variants.tiled]\n": OF_99}, "variant tiled"), ({FILE: OF_99_TOO}, "flag set tiling")],
 )
 def test_what_is_for_another_release_may_have_flags_that_this_one_does_not_know(
     prepare_with: Prepare, real_toolchain: Toolchain, older: Toolchain, changes: dict[str, str], what: str
 ) -> None:
-    prepare_with(**changes)
+    prepare_with(changes)
     cases = prepare(Path("suite.toml"), Selection(), (real_toolchain, older)).cases
     assert [(case.variant, case.skip) for case in cases if case.skip] == [
         ("tiled", f"{what} is for IREE >=99, and this is {release}") for release in (real_toolchain.version, "3.1.0")
