@@ -41,13 +41,13 @@ class Ended:
 class Harness:
     """The command in a folder that holds a suite.
 
-    A call runs in this process, since a fresh one needs a second to import what it needs; `process` starts one, for
-    tests that kill it.
+    A call runs in this process, since a fresh one needs a second to import what it needs, unless it has packages of its
+    own; `process` starts a fresh one, for tests that kill it.
     """
 
     folder: Path
     packages: Path | None = None  # A folder of packages that are as if they were installed
-    programs: Path | None = None  # Of an environment of its own, whose command is called, in a fresh process
+    programs: Path | None = None  # Of an environment of its own, whose command is called
 
     def tools(self) -> list[Path]:
         """Folders of programs, that of the `harness` command first."""
@@ -55,13 +55,10 @@ class Harness:
 
     def __call__(self, *arguments: str, **environment: str) -> Ended:
         """Run a command line to its end, with more variables in its environment."""
-        if self.programs is not None:
+        if self.programs is not None or self.packages is not None:
             return self.ended(*arguments, **environment)
-        if self.packages is not None:
-            environment["PYTHONPATH"] = str(self.packages)
         stdout, stderr = io.StringIO(), io.StringIO()
         with (
-            _importable(self.packages) if self.packages is not None else contextlib.nullcontext(),
             _inside(self.folder),
             mock.patch.dict(os.environ, {**_TERMINAL, **environment}),
             mock.patch.object(sys, "argv", ["harness", *arguments]),
@@ -74,13 +71,14 @@ class Harness:
 
     def process(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
         """Start the installed command as a user would, in a process of its own."""
+        paths = [str(self.packages or ""), os.environ.get("PYTHONPATH", "")]
         return subprocess.Popen(
             [str(self.tools()[0] / "harness"), *arguments],
             cwd=self.folder,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env={**os.environ, **_TERMINAL, **environment},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), **_TERMINAL, **environment},
             # Some shells start background jobs with SIGINT ignored, and children inherit that.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )
@@ -145,19 +143,6 @@ def _inside(folder: Path) -> Iterator[None]:
         os.chdir(before)
         for number, handler in handlers.items():
             signal.signal(number, handler)
-
-
-@contextlib.contextmanager
-def _importable(packages: Path) -> Iterator[None]:
-    """Have the packages of a folder in this process, as if they were installed; they are forgotten afterwards."""
-    before = set(sys.modules)
-    try:
-        with mock.patch.object(sys, "path", [str(packages), *sys.path]):
-            yield
-    finally:
-        for name in set(sys.modules) - before:
-            if Path(getattr(sys.modules[name], "__file__", None) or "").is_relative_to(packages):
-                del sys.modules[name]
 
 
 def timed(run: Run) -> set[str]:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.conftest import MadeOnce
 from tests.end_to_end.command import Harness, edit
-from tests.end_to_end.plugin_package import install, lay_out
+from tests.end_to_end.plugin_package import install
 from tests.end_to_end.suites import COMPARED, PRODUCT, SMALL, lay_out_counted
 
 
@@ -97,9 +97,3 @@ def counted(copied: MadeOnce) -> Harness:
 def tools(made_once: MadeOnce) -> Path:
     """Where the programs of an environment lie that has the harness's wheel, and the example package's."""
     return made_once("installed", install) / "environment" / "bin"
-
-
-@pytest.fixture(scope="session")
-def packages(made_once: MadeOnce) -> Path:
-    """A folder with the example package, for Python's path."""
-    return made_once("packages", lay_out)

@@ -5,26 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import tomli
-
 REPOSITORY = Path(__file__).parents[2]
 EXAMPLE = REPOSITORY / "tests" / "example_plugins"
 COMPILER = shutil.which("cc")
-
-
-def lay_out(folder: Path) -> Path:
-    """Write the example package into a folder, with the metadata that an installer would write; the folder."""
-    project = tomli.loads((EXAMPLE / "pyproject.toml").read_text())["project"]
-    shutil.copytree(EXAMPLE / "example_plugins", folder / "example_plugins")
-    metadata = folder / "example_plugins-1.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: example-plugins\nVersion: 1\n")
-    sections = [
-        f"[{group}]\n" + "".join(f"{name} = {place}\n" for name, place in places.items())
-        for group, places in project["entry-points"].items()
-    ]
-    (metadata / "entry_points.txt").write_text("\n".join(sections))
-    return folder
 
 
 def install(folder: Path) -> None:

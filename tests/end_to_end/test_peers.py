@@ -24,7 +24,7 @@ STOCK = "mlp/stock@cpu"
 
 
 @pytest.fixture(scope="module")
-def measured(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Harness, Ended]:
+def measured(tools: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Harness, Ended]:
     """IREE beside two peers, one that is not here, and some that go wrong as their labels say; tests only read it."""
     peers = [
         '"numpy"',
@@ -36,7 +36,7 @@ def measured(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[
         peers.append(f'{{ name = "unlucky", options = {{ fate = "{fate}" }}, label = "{label}" }}')
     folder = tmp_path_factory.mktemp("measured")
     (folder / "peers.toml").write_text(_SUITE.replace("PEERS", ", ".join(peers)))
-    harness = Harness(folder, packages)
+    harness = Harness(folder, programs=tools)
     return harness, harness("run", "peers.toml", "--call-timeout", "5")
 
 

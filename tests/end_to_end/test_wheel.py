@@ -76,16 +76,16 @@ def installed(tools: Path, tmp_path: Path) -> Harness:
 
 
 @pytest.fixture(scope="session")
-def example(packages: Path, made_once: MadeOnce) -> Harness:
-    """A folder in which the example's suite was run, with its package on the path; tests only read it."""
+def example(tools: Path, made_once: MadeOnce) -> Harness:
+    """A folder in which the example's suite was run; tests only read it."""
 
     def run(folder: Path) -> None:
         for name in ("example.toml", "product.mlir"):
             shutil.copy(EXAMPLE / name, folder)
-        ended = Harness(folder, packages)("run", "example.toml", UNTIMED)
+        ended = Harness(folder, programs=tools)("run", "example.toml", UNTIMED)
         assert ended.returncode == 0, ended.stdout + ended.stderr
 
-    return Harness(made_once("example", run), packages)
+    return Harness(made_once("example", run), programs=tools)
 
 
 def script_of(variant: str, markdown: str) -> str:
