@@ -49,12 +49,6 @@ def test_agreement_is_numpys_allclose(pair: tuple[NDArray[Any], NDArray[Any]], t
     assert (problem(*pair, tolerance) is None) == expected
 
 
-@given(st.integers(-(2**63), 2**63 - 2))
-def test_neighbours_among_large_integers_differ(number: int) -> None:
-    """float64 holds no whole numbers beyond 2**53 one by one."""
-    assert problem(np.array([number + 1], np.int64), np.array([number], np.int64)) is not None
-
-
 BYTES = np.array([0, 127, 128, 255], np.uint8)
 KINDS = ("i1", "u1", "i4", "i8", "?")
 
@@ -120,6 +114,7 @@ ODD = "output 0 has 2 NaN or infinite values of 3 where finite ones are right, t
         ([[1, 2], [3, 9]], [[1, 2.5], [3, 4]], EXACT, f"{DIFFERS} 2 of 4 values, worst at [1, 1]: 9 where 4 is right"),
         ([np.nan, np.inf, 1.0], [1.0, 1.0, 1.0], EXACT, ODD),
         ([1.0, 1.0], [np.nan, 1.0], EXACT, f"{DIFFERS} 1 of 2 values, worst at [0]: 1 where nan is right"),
+        # Beyond 2**53 float64 does not hold all whole numbers.
         (2**62 + 1, 2**62, EXACT, f"{DIFFERS} 1 of 1 values, worst at []: {2**62 + 1} where {2**62} is right"),
         (np.zeros(3), np.zeros((3, 1)), EXACT, "output 0 has shape (3,) where (3, 1) is right"),
     ],
