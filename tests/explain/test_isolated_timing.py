@@ -32,14 +32,8 @@ CONV = "main_dispatch_0_conv_16x16_f32"
 DUMPED = """module {
   util.global private @__device_0 = #hal.device.target<"local", [...]> : !hal.device
   hal.executable private @main_dispatch_0 {
-    hal.executable.variant public @embedded_elf_x86_64 target(<"llvm-cpu", "embedded-elf-x86_64", {}>) {
       hal.executable.export public @NAME ordinal(0) layout(#hal.pipeline.layout<...>) count(%arg0: !hal.device) {
       }
-      builtin.module {
-        func.func @NAME() attributes {translation_info = #iree_codegen.translation_info<...>} {
-        }
-      }
-    }
   }
   util.func public @FUNCTION(%arg0: i32) attributes {iree.abi.stub, iree.reflection = {iree.benchmark = "dispatch"}} {
   }

@@ -180,8 +180,6 @@ EXPECTED = {
         "builtin.module": 0,  # the outermost is not counted
     },
     "input": {"util.func": 1, "func.func": 0, "linalg.conv_2d_nchw_fchw": 1, "executables:*": 0},
-    "abi": {"hal.tensor.import": 1, "hal.tensor.export": 1},
-    "dispatch-creation": {"flow.dispatch.workgroups": 2, "host:linalg.*": 0, "flow.tensor.update": 2},
     "flow": {
         "host:flow.executable": 2,  # what holds an executable is not inside it
         "executables:flow.executable.export": 2,
@@ -190,7 +188,6 @@ EXPECTED = {
         "linalg.generic": 2,
     },
     "stream": {"stream.cmd.dispatch": 2, "stream.cmd.fill": 0, "flow.*": 0},
-    "executable-sources": {"hal.executable": 2, "hal.executable.variant": 2},
     # The convolution's tile does not fit its result's rows, so it is made on the stack and then copied. The dispatch
     # that only copies has buffers earlier.
     "bufferized": {"memref.alloca": 1, "func.func": 2, "host:*": 0},
