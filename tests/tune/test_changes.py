@@ -1,7 +1,7 @@
 """What a search may change: what is offered for a device and a start, what goes together, and what is asked for."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import make_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,22 +26,8 @@ O2, O3 = "--iree-opt-level=O2", "--iree-opt-level=O3"
 TILING, EARLY = "--iree-dispatch-creation-data-tiling", "--iree-global-opt-data-tiling"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Switches:
-    """One on, one off, and a number."""
-
-    wide: bool = True
-    deep: bool = False
-    size: int = 4
-
-
-@dataclass(frozen=True, kw_only=True)
-class Required:
-    """A text that has no default."""
-
-    text: str
-
-
+Switches = make_dataclass("Switches", [("wide", bool, True), ("deep", bool, False), ("size", int, 4)], kw_only=True)
+Required = make_dataclass("Required", [("text", str)], kw_only=True)
 SPEC = TuningSpec(file=written_file("a.mlir", "module {}"))
 
 
