@@ -195,17 +195,10 @@ BODY = """\
   %2 = arith.constant dense_resource<conv1_bias> : tensor<2xf32>
 """
 WITHOUT_CONSTANTS = f"module {{\n{BODY}}}\n"
-MODEL = """module {}
-{-#
-  dialect_resources: {
-    builtin: {
-      my_conv1_bias: "0x0400000000",
-      conv1_bias: "0x040000000000803F00000040",
-      "a b.weight": "0x0400000000004040"
-    }
-  }
-#-}
-"""
+RESOURCES = (
+    'my_conv1_bias: "0x0400000000", conv1_bias: "0x040000000000803F00000040", "a b.weight": "0x0400000000004040"'
+)
+MODEL = f"module {{}}\n{{-# dialect_resources: {{ builtin: {{ {RESOURCES} }} }} #-}}\n"
 
 
 def test_each_constant_comes_once_with_its_bytes(real_toolchain: Toolchain, tmp_path: Path) -> None:
