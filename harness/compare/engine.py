@@ -140,10 +140,8 @@ class _Row:
 
     @property
     def is_plain(self) -> bool:
-        """Whether its generations differ from zero by far more than from each other, the floor, or the noise here.
-
-        Only sizes count, and equal programs are as likely on either side: going on because of it makes no false alarm.
-        """
+        """Whether it is far from zero, beside how its generations differ, the floor and the noise here."""
+        # Only sizes count, and equal programs are as likely on either side: going on for that makes no false alarm.
         sizes = np.abs(self.ratios())
         if sizes.size < len(self.generations):
             return False

@@ -118,12 +118,9 @@ def compile_cases(
 ) -> Iterator[tuple[Build, str] | Underway]:
     """Compile cases in up to `jobs` processes at once; builds come as they end, while the caller is busy too.
 
-    Cases with the same cache key (one module for several devices, say) share one compile. Each case's build comes with
-    all that its compiler printed on stderr; between them, about twice a second, what is being compiled.
-
-    Args:
-        refusal: Asked in another thread when a compile would begin: why the case is not compiled; None: it is.
-        on_end: Called in that thread when it has ended, before the next one begins.
+    Cases with the same cache key share one compile. Each case's build comes with all that its compiler printed on
+    stderr; between them, about twice a second, what is being compiled. In another thread `refusal` says why a case is
+    not compiled, when that would begin, and `on_end` is told when it has ended, before the next one begins.
     """
     by_key: dict[str, list[CompileRequest]] = {}
     for request in requests:

@@ -315,15 +315,11 @@ def module_sizes(module: Path) -> Sizes:
 
 
 def parse_statistics(text: str) -> Statistics | None:
-    """What --iree-scheduling-dump-statistics-format=pretty writes; None when it is not of that form.
-
-    The counts are static: a loop's body counts once. Of bytes that depend on sizes which only a call has, the compiler
-    knows a minimum; they are not known here.
-    """
+    """What --iree-scheduling-dump-statistics-format=pretty writes; None when it is not of that form."""
     found = {key: match for key, line in _LINES.items() if (match := re.search(rf"^// +{line}", text, re.MULTILINE))}
     if len(found) < len(_LINES):
         return None
-    transient = found.pop("transient_bytes")
+    transient = found.pop("transient_bytes")  # of sizes that only a call has, the compiler knows a minimum
     return Statistics(
         transient_bytes=None if transient["least"] else int(transient["value"]),
         **{key: int(match["value"]) for key, match in found.items()},

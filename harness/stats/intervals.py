@@ -65,15 +65,12 @@ def _mean(centre: float, error: float, freedom: float, confidence: float, size: 
 
 
 def rate_bounds(hits: int, trials: int, *, confidence: float = 0.95) -> tuple[float, float]:
-    """Clopper and Pearson's exact binomial interval (1934) of a rate; (0, 1) without trials.
-
-    With no hit or nothing but hits the whole error goes to the one open side, so that 0 of 300 has the upper bound
-    1 - 0.05 ** (1 / 300) = 0.99 %.
-    """
+    """Clopper and Pearson's exact binomial interval (1934) of a rate; (0, 1) without trials."""
     from scipy.special import betaincinv  # scipy.stats takes a second to import
 
     if trials <= 0:
         return 0.0, 1.0
+    # With no hit or nothing but hits the whole error is on the open side, so that 0 of 300 is "below 1 %".
     tail = 1 - confidence if hits in (0, trials) else (1 - confidence) / 2
     low = 0.0 if hits == 0 else float(betaincinv(hits, trials - hits + 1, tail))
     high = 1.0 if hits == trials else float(betaincinv(hits + 1, trials - hits, 1 - tail))
@@ -180,18 +177,14 @@ class RankLocation(Location):
 
 
 def locate(samples: FloatArray, *, confidence: float) -> RankLocation:
-    """Estimate, interval and p-values of the centre of symmetry of independent samples.
-
-    They are finite, and at least one; ValueError otherwise. A mean of two samples that is exactly zero counts against
-    every claim that they differ from zero.
-    """
+    """Estimate, interval and p-values of the centre of symmetry of independent samples."""
     if not samples.size or not np.isfinite(samples).all():
         raise ValueError("needs at least one sample, and finite ones")
     ordered = np.sort(samples)
     rows, columns = np.triu_indices(ordered.size)
     means = np.sort((ordered[rows] + ordered[columns]) / 2)
     above, below = int((means > 0).sum()), int((means < 0).sum())
-    zero = means.size - above - below
+    zero = means.size - above - below  # which counts against every claim that they differ from zero
     p_above = lower_tail(below + zero, ordered.size)
     p_below = lower_tail(above + zero, ordered.size)
     cut = _critical_count((1 - confidence) / 2, ordered.size)

@@ -37,11 +37,8 @@ class Ratios:
 
     @property
     def centre(self) -> float:
-        """The generation's one sample: the mean of two medians, one over rounds of either order.
-
-        Whoever comes second finds caches as the other left them, so ratios of the two orders are two heaps, between
-        which one median would jump; docs/statistics.md compares it with other estimators.
-        """
+        """The generation's one sample: the mean of two medians, one over rounds of either order."""
+        # Whoever comes second finds caches as the other left them: two heaps, between which one median would jump.
         orders = [self.logs[self.case_first], self.logs[~self.case_first]]
         return float(np.mean([np.median(logs) for logs in orders if logs.size]))
 

@@ -388,10 +388,7 @@ def _drift_places(shape: Shape, size: int) -> tuple[IntArray, IntArray]:
 
 
 def _exact_changes(values: FloatArray) -> tuple[ChangePoint, ...] | None:
-    """Every change of value that lasts, a new last value included; None where the values vary like noise.
-
-    A value that is left for at most two points has stayed, and a program with two outcomes by chance has no changes.
-    """
+    """Every change of value that lasts, a new last value included; None where the values vary like noise."""
     starts: list[int] = []
     levels: list[float] = []
     for start in np.flatnonzero(np.diff(values, prepend=np.nan)).tolist():

@@ -49,10 +49,7 @@ _FOLDS = np.array([1.3, 1.3, 1.4, 1.4, 1.4, 1.4, 1.4, 1.5, 1.6, 1.8])
 
 
 def noise_width(values: FloatArray, share: float) -> float:
-    """Standard deviation of the noise, from the differences of neighbours, in which steps and drifts hardly count.
-
-    `share` is the quantile of the differences that tells; what is rarer than the others is not seen.
-    """
+    """Standard deviation of the noise, from a quantile of the differences of neighbours: steps hardly count in it."""
     steps = np.abs(np.diff(values))
     return float(np.quantile(steps, share)) / (NormalDist().inv_cdf((1 + share) / 2) * math.sqrt(2))
 
@@ -66,10 +63,7 @@ def lag_one(residuals: FloatArray) -> float:
 
 
 def innovation_power(residuals: FloatArray) -> float:
-    """Sum of squares of what is new in each residual of autoregressive noise of order 1: slow noise is no change.
-
-    The profile likelihood of an AR(1) model (Yule-Walker's estimate) is half the size times the logarithm of it.
-    """
+    """Sum of squares of what is new in each residual of AR(1) noise (Yule-Walker): slow noise is no change."""
     floor = residuals.size * SMALLEST_WIDTH**2
     return max(float(residuals @ residuals) * (1 - lag_one(residuals) ** 2), floor)
 
@@ -342,10 +336,7 @@ class Stop:
 
 
 def path(values: FloatArray, least: float, *, drifts: bool = True) -> list[Stop]:
-    """Models with one change more each, the one that fits best (orthogonal matching pursuit, Pati et al. 1993).
-
-    Values are logarithms without spikes; `least` is what a change has to gain to pay for itself.
-    """
+    """Models with one change more each, the one that fits best (orthogonal matching pursuit, Pati et al. 1993)."""
     model = fit(values, ())
     first = model.power
     stops = [Stop(model=model, gain=0.0, changes=0, extra=0.0)]
