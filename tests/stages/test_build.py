@@ -22,7 +22,7 @@ from harness.stages import build as room
 from harness.stages.build import compile_stage, export_program, requests_of
 from harness.verify.cases import trim_outputs
 from tests.builders import PRODUCT, a_model, a_plugin, a_suite, example_file, make_case, register
-from tests.stages.conftest import UnderWay
+from tests.stages.conftest import AT_END, UnderWay, lay_out_suite
 
 QUICK = [make_case(variant, model="quick") for variant in ("stock", "fast")]
 SLOW = [make_case(variant, model="slow") for variant in ("stock", "fast")]
@@ -117,27 +117,14 @@ def test_what_killed_harnesses_left_in_the_cache_and_outputs_beyond_its_limit_go
 # --- `harness export`: a program, as it is or as plugins make it, with all that command lines of it name ---
 
 
-SUITE = """\
-name = "small"
-baseline = "stock"
-
-[models.net]
-mlir = "net.mlir"
-function = "main"
-inputs = [{ shape = [10, 20] }, { shape = [20, 30] }, { shape = [10, 30], dtype = "bf16" }]
-
-[variants]
-stock = {}
-plus = { plugins = ["plus", "spec"] }
-broken = { plugins = ["broken"] }
-
-[devices]
-cpu = { uri = "local-sync", backend = "llvm-cpu" }
-other = { uri = "local-task", backend = "vmvx" }
-
-[matrix]
-exclude = ["net/plus@cpu", "net/broken@other"]
-"""
+# Instead of parts of the small suite's text.
+CHANGES = {
+    "[{ shape = [4] }]": '[{ shape = [10, 20] }, { shape = [20, 30] }, { shape = [10, 30], dtype = "bf16" }]',
+    "[variants.tiled]": '[variants.plus]\nplugins = ["plus", "spec"]\n\n[variants.broken]',
+    'flagsets = ["tiling"]': 'plugins = ["broken"]',
+    AT_END: '[devices.other]\nuri = "local-task"\nbackend = "vmvx"\n\n'
+    '[matrix]\nexclude = ["net/plus@cpu", "net/broken@other"]\n',
+}
 SPEC = example_file("generic_product.mlir")
 
 
@@ -153,10 +140,8 @@ def suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A suite with three variants on two devices, whose plugins are installed."""
     register(monkeypatch, "harness.plugins", *PLUGINS.items())
     monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "fakes"))
-    (tmp_path / "net.mlir").write_text(PRODUCT)
-    path = tmp_path / "small.toml"
-    path.write_text(SUITE)
-    return path
+    monkeypatch.chdir(tmp_path)
+    return lay_out_suite(CHANGES, program=PRODUCT)
 
 
 def test_a_models_own_program_with_its_inputs_or_as_plugins_make_it_with_their_files(
