@@ -33,29 +33,15 @@ from tests.builders import Notes, make_case, make_header
 from tests.compare.runs import a_side
 from tests.fakes.fake_toolchain import make_fake_toolchain
 from tests.report.builders import make_build
+from tests.stages.conftest import FILE, lay_out_suite
 
-SUITE = """\
-name = "small"
-baseline = "stock"
-flagset_files = ["flags.toml"]
-
-[models.net]
-builder = "matmul"
-params = { m = 4, n = 4, k = 4 }
-
-[variants.stock]
-
-[variants.fast]
-flagsets = ["tiling"]
+# Instead of parts of the small suite's text.
+CHANGES = {
+    "[variants.tiled]": """[variants.fast]
 flags = ["--c", "--d"]
-plugins = [{ name = "tuned", options = { width = 16 } }]
-
-[devices.cpu]
-uri = "local-sync"
-backend = "llvm-cpu"
-compile_flags = ["--iree-hal-target-device=local"]
-"""
-FLAGS = '[flagsets.tiling]\ncompile = ["--a", "--b"]\n'
+plugins = [{ name = "tuned", options = { width = 16 } }]""",
+    FILE: '[flagsets.tiling]\ncompile = ["--a", "--b"]\n',
+}
 RELEASES = tuple(f"3.{number}.0" for number in range(9))
 Times = Callable[[Place], float]
 
@@ -127,15 +113,14 @@ class Machine:
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    (tmp_path / "small.toml").write_text(SUITE)
-    (tmp_path / "flags.toml").write_text(FLAGS)
     monkeypatch.chdir(tmp_path)
+    lay_out_suite(CHANGES)
     return Machine(tmp_path, monkeypatch)
 
 
 def begun(progress: Progress | None = None, **options: Any) -> BisectSession:
     given: dict[str, Any] = {"case": "net/stock@cpu", "release": RELEASES, **options}
-    return session_of(BisectOptions(Path("small.toml"), **given), ("harness", "bisect"), progress or Silent())
+    return session_of(BisectOptions(Path("suite.toml"), **given), ("harness", "bisect"), progress or Silent())
 
 
 def over_releases(progress: Progress | None = None, **options: Any) -> Bisection:
@@ -313,13 +298,13 @@ PARTS = {"case": "net/fast@cpu", "over": "flags"}
         ({**ENDS, "bad": "iree==3.1"}, "the ends of the search are 3.1.0, 3.1.0; --bad has to differ, and"),
         ({**ENDS, "fixed": "3.2.0"}, "the ends of the search are 3.1.0, 3.3.0, 3.2.0; --bad has to differ, and lie"),
         ({**ENDS, "skip": ("3.3.0",)}, "--skip 3.3.0 is an end of the search; give another end"),
-        ({**ENDS, "case": "net/stok@cpu"}, "small.toml: there is no case 'net/stok@cpu'; did you mean \"net/stock@cpu"),
+        ({**ENDS, "case": "net/stok@cpu"}, "suite.toml: there is no case 'net/stok@cpu'; did you mean \"net/stock@cpu"),
         ({**ENDS, "metric": "latncy"}, '--metric latncy: there is no such metric; did you mean "latency"?'),
-        ({**ENDS, "metric": "flow/x.y"}, "--metric flow/x.y: small.toml does not count it; add 'x.y' to flow in [ir]"),
+        ({**ENDS, "metric": "flow/x.y"}, "--metric flow/x.y: suite.toml does not count it; add 'x.y' to flow in [ir]"),
         ({"good": "3.1.0", "over": "flags"}, "--good and --bad are releases, and --over flags searches one variant's"),
         ({**ENDS, "base": "stock"}, "--base and --toolchain are for --over flags; leave them out"),
-        ({**PARTS, "base": "fast"}, "small.toml: variant 'fast' has no part that 'fast' does not have; give another"),
-        ({**PARTS, "base": "fst"}, "small.toml: there is no variant 'fst'; did you mean \"fast\"?"),
+        ({**PARTS, "base": "fast"}, "suite.toml: variant 'fast' has no part that 'fast' does not have; give another"),
+        ({**PARTS, "base": "fst"}, "suite.toml: there is no variant 'fst'; did you mean \"fast\"?"),
     ],
 )
 def test_what_does_not_go_together(options: dict[str, Any], words: str, machine: Machine) -> None:
@@ -355,7 +340,8 @@ def test_parts_that_act_together_or_one_after_the_other(machine: Machine) -> Non
 @pytest.mark.parametrize("does_it", [True, False])
 def test_a_level_is_taken_apart_into_what_it_sets(does_it: bool, machine: Machine) -> None:
     level, inner = "--iree-opt-level=O3", "--b-opt-level=O3"
-    Path("small.toml").write_text(SUITE.replace('flags = ["--c", "--d"]', f'flags = ["{level}"]'))
+    suite = Path("suite.toml")
+    suite.write_text(suite.read_text().replace('flags = ["--c", "--d"]', f'flags = ["{level}"]'))
     fast = {level, inner} if does_it else {level}
     machine.times = lambda place: 0.5 if fast & set(place.case.compile_flags) else 1.0
     (cause,) = over_parts().causes
@@ -400,7 +386,7 @@ def say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Say:
             return write_run(tmp_path / "results", now)
 
         monkeypatch.setattr(bisect_session, "run_suite", run_suite)
-        given = VerdictOptions(Path("small.toml"), case=CASE.name, against=good, metric="dispatches")
+        given = VerdictOptions(Path("suite.toml"), case=CASE.name, against=good, metric="dispatches")
         return judge_now(replace(given, results=tmp_path / "results", **options), Silent())
 
     return said
@@ -414,7 +400,7 @@ def say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Say:
         (11, {"floor": 0.2}, "good", "10 and 11"),
         (10, {"case": None}, "good", "same module bytes"),  # which may be left out where the run has one
         (ABORTS, {}, "cannot tell", "it fails at compile: it aborts"),
-        (SuiteError("small.toml: no variants"), {}, "cannot tell", "small.toml: no variants"),
+        (SuiteError("suite.toml: no variants"), {}, "cannot tell", "suite.toml: no variants"),
         (NothingSelected("--filter matches no case"), {}, "cannot tell", "--filter matches no case"),
     ],
 )

@@ -13,7 +13,8 @@ from harness.plugins import Flags, NoOptions, Plugin
 from harness.stages.derived_suites import DEFAULT_IR, ablation_steps, name_variants, write_ablation, write_bench
 from harness.stages.options import AblateOptions, BenchOptions
 from harness.suite.load import load_suite
-from tests.builders import CPU_FLAGS, FLAGS, flag_plugin, register
+from tests.builders import flag_plugin, register
+from tests.stages.conftest import AT_END, lay_out_suite
 
 
 def switched(name: str, *fields: Any) -> Plugin[Any]:
@@ -28,43 +29,30 @@ PLUGINS = {
     "bare": switched("bare"),
     "other": flag_plugin("other", "--iree-opt-strip-assertions"),
 }
-CPU = {"uri": "local-sync", "backend": "llvm-cpu", "compile_flags": list(CPU_FLAGS)}
-SUITE = f"""\
-name = "small"
-baseline = "stock"
-flagset_files = ["flags.toml"]
-
-[models.net]
-mlir = "net.mlir"
-function = "main"
-inputs = [{{ npy = "x.npy" }}, {{ shape = [4], seed = 7 }}]
-parameters = {{ model = "weights.irpa" }}
+CPU = {"uri": "local-sync", "backend": "llvm-cpu", "compile_flags": ["--iree-hal-target-device=local"]}
+# Instead of parts of the small suite's text.
+CHANGES = {
+    "[{ shape = [4] }]": """[{ npy = "x.npy" }, { shape = [4], seed = 7 }]
+parameters = { model = "weights.irpa" }
 expected = ["y.npy"]
 expect = "mismatch"
 
 [models.imported]
 onnx = "net.onnx"
-
-[variants.stock]
-description = "as it comes"
-
-[variants.tiled]
-flagsets = ["tiling"]
+""",
+    'flagsets = ["tiling"]': """flagsets = ["tiling"]
 flags = ["--iree-opt-level=O2"]
-plugins = [{{ name = "sized", options = {{ strided = true, most = 8 }} }}, "other"]
-
-[devices.cpu]
-uri = "local-sync"
-backend = "llvm-cpu"
-compile_flags = {list(CPU_FLAGS)}
-
+plugins = [{ name = "sized", options = { strided = true, most = 8 } }, "other"]
+""",
+    AT_END: """
 [devices.threads]
 uri = "local-task"
 backend = "llvm-cpu"
 
 [matrix]
 exclude = ["imported/*@threads"]
-"""
+""",
+}
 
 
 @pytest.fixture
@@ -72,11 +60,9 @@ def suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The suite, beside the files that it names, in the current folder."""
     register(monkeypatch, "harness.plugins", *PLUGINS.items())
     monkeypatch.chdir(tmp_path)
-    for name in ("net.mlir", "net.onnx", "x.npy", "y.npy", "weights.irpa"):
+    for name in ("net.onnx", "x.npy", "y.npy", "weights.irpa"):
         Path(name).touch()
-    Path("flags.toml").write_text(FLAGS)
-    Path("suite.toml").write_text(SUITE)
-    return Path("suite.toml")
+    return lay_out_suite(CHANGES)
 
 
 def ablation(plugin: str = "sized", *models: str, **fields: Any) -> AblateOptions:
@@ -114,7 +100,7 @@ def test_the_suite_says_all_there_is_to_say(suite: Path) -> None:
 
 
 def test_what_is_chosen_is_there_once_and_what_the_baseline_gives_besides_stays(suite: Path) -> None:
-    suite.write_text(f'{SUITE}[ir]\nflow = ["flow.dispatch"]\n'.replace('"stock"', '"tiled"'))
+    suite.write_text(f'{suite.read_text()}[ir]\nflow = ["flow.dispatch"]\n'.replace('"stock"', '"tiled"'))
     path = write_ablation(ablation("sized", "net", "net", devices=("threads", "cpu"), budget_s=2.5))
     made, other = tomli.loads(path.read_text()), {"name": "other", "options": {}}
     assert (path.stem, list(made["models"])) == ("small-ablate-sized-net-threads-cpu", ["net"])
