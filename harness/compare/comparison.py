@@ -24,7 +24,6 @@ from harness.compare.pairs import (
     compare_pair,
     pair_runs,
     pair_variants,
-    pair_within,
     redefinition,
     what_is_known,
     with_rounds,
@@ -120,7 +119,9 @@ class Plan:
 def plan_comparison(base: Side, head: Side, options: CompareOptions) -> Plan:
     """Pair the cases of two sides, and say what is known without measuring; within a run, both sides are that run."""
     by_name = options.by_name or (base.commit is not None and head.commit is not None)
-    every = pair_runs(base, head, by_name=by_name) if options.within is None else pair_within(head)
+    every = pair_runs(base, head, by_name=by_name) if options.within is None else pair_variants(head)
+    if not every:
+        raise UsageError(f"{head.label}: has no variant beside the baseline; compare it with another run")
     pairs = _chosen(every, options.patterns, [host.name for host in head.run.hosts])
     plan = _plan(base, head, options, every, pairs)
     require_gated_cases(pairs, plan.gates, head.run.header.suite, partial=plan.partial)

@@ -181,14 +181,6 @@ def pair_runs(base: Side, head: Side, *, by_name: bool = False) -> list[Pair]:
     ]
 
 
-def pair_within(side: Side) -> list[Pair]:
-    """Pair every variant of a run with the baseline of its group."""
-    pairs = pair_variants(side)
-    if not pairs:
-        raise UsageError(f"{side.label}: has no variant beside the baseline; compare it with another run")
-    return pairs
-
-
 def pair_variants(side: Side) -> list[Pair]:
     """Every variant of a run with the baseline of its group, or without one where the group has none."""
     bases = side.baselines

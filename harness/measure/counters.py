@@ -124,7 +124,11 @@ def unavailable_reason(events: Sequence[Event] = HARDWARE_EVENTS) -> str | None:
             refusal = error.errno or refusal
         else:
             return None
-    return explain_refusal(refusal, paranoid=_paranoid())
+    try:
+        paranoid: int | None = int(_PARANOID.read_text())
+    except (OSError, ValueError):
+        paranoid = None
+    return explain_refusal(refusal, paranoid=paranoid)
 
 
 def explain_refusal(code: int, *, paranoid: int | None) -> str:
@@ -141,10 +145,3 @@ def explain_refusal(code: int, *, paranoid: int | None) -> str:
     if code == errno.ENOSYS:
         return "this kernel was built without performance events"
     return f"hardware counters cannot be opened: {os.strerror(code)}"
-
-
-def _paranoid() -> int | None:
-    try:
-        return int(_PARANOID.read_text())
-    except (OSError, ValueError):
-        return None

@@ -123,7 +123,7 @@ def _rounds(
                     except WorkerDied:  # which may be no case's fault: once more
                         workers[case.home] = stack.enter_context(case.worker(group, limits))
                 worker = workers[case.home]
-                worker.load(case.name, case.request())
+                worker.ask(op="load", case=case.name, **case.request())
                 if not are_known:
                     target_ns = settings.target_turn_ns
                     answer = worker.ask(op="calibrate", case=case.name, target_ns=target_ns, limit_s=limit_s)

@@ -200,10 +200,6 @@ class WorkerSession:
         self._stderr.close()
         self._marker.unlink(missing_ok=True)
 
-    def load(self, case: str, request: Mapping[str, Any]) -> None:
-        """Hold a case's program and inputs."""
-        self.ask(op="load", case=case, **request)
-
     def ask(self, *, limit_s: float | None = None, **request: Any) -> Mapping[str, Any]:
         """Send one request and wait for its answer."""
         self._send(request)

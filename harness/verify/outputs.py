@@ -243,7 +243,7 @@ class RunnablePeer:
         with tempfile.TemporaryDirectory(prefix="harness-peer-") as folder:
             try:
                 with self.loadable.worker(group, limits) as worker:
-                    worker.load(self.case.name, self.loadable.request())
+                    worker.ask(op="load", case=self.case.name, **self.loadable.request())
                     answer = worker.ask(op="outputs", case=self.case.name, folder=folder)
                 files = [Path(folder) / f"output{position}.npy" for position in range(int(answer["outputs"]))]
                 return [load_array(file) for file in files]

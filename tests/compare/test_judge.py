@@ -10,7 +10,7 @@ import pytest
 from harness.compare.comparison import plan_comparison
 from harness.compare.judge import Timings, judge, judge_recorded, rules_of
 from harness.compare.options import CompareOptions
-from harness.compare.pairs import Pair, Side, pair_runs, pair_within
+from harness.compare.pairs import Pair, Side, pair_runs, pair_variants
 from harness.errors import UsageError
 from harness.metrics import FLOORS
 from harness.records.comparison import Row
@@ -97,7 +97,7 @@ def between(base: Side, head: Side) -> Row:
 
 
 def within(side: Side) -> Row:
-    (row,) = rows_of(pair_within(side), side, side, within=True).values()
+    (row,) = rows_of(pair_variants(side), side, side, within=True).values()
     return row
 
 

@@ -17,7 +17,7 @@ from harness.compare.pairs import (
     compare_pair,
     pair_peers,
     pair_runs,
-    pair_within,
+    pair_variants,
     redefinition,
     side_of,
     what_is_known,
@@ -138,8 +138,9 @@ def test_toolchains_of_two_runs(base: list[ToolchainRecord], head: list[Toolchai
 def test_runs_with_no_case_in_common() -> None:
     with pytest.raises(UsageError, match="this and that have no case in common; compare runs of one suite, or cases"):
         pair_runs(a_side(STOCK, label="this"), a_side(FAST, label="that"))
+    alone = a_side(STOCK, label="results/x")
     with pytest.raises(UsageError, match="results/x: has no variant beside the baseline; compare it with another run"):
-        pair_within(a_side(STOCK, label="results/x"))
+        plan_comparison(alone, alone, CompareOptions(within=Path("results/x")))
 
 
 # --- One run ---
@@ -168,11 +169,11 @@ def test_what_a_group_is_compared_with(side: Side, base: Case, why: str) -> None
 
 def test_within_a_run_a_refused_baseline_is_a_row_of_its_own() -> None:
     side = a_side(STOCK, FAST, TILED, PEER, failures={STOCK.name: CRASH})
-    assert names(pair_within(side)) == [
+    assert names(pair_variants(side)) == [
         (STOCK.name, FAST.name, STOCK.name),
         (TILED.name, FAST.name, TILED.name),
     ]
-    fates = [what_is_known(pair, side, side) for pair in pair_within(side)]
+    fates = [what_is_known(pair, side, side) for pair in pair_variants(side)]
     assert fates == [known("failed", "fails at compile: iree-compile crashed", said_of(STOCK)), None]
     assert names(pair_peers(side)) == [(PEER.name, FAST.name, PEER.name)]
 
@@ -181,7 +182,7 @@ def test_a_case_fails_with_the_one_that_was_measured_in_its_place() -> None:
     side = a_side(STOCK, FAST, a_case("inert"), code={"net/inert@cpu": FAST.name})
     lost = Lost(case=FAST.name, failure=Failure(stage="measure", message="it crashed"), generation=1)
     side = side_of(replace(side.run, lost=(lost,)), side.label)
-    fates = {pair.name: what_is_known(pair, side, side) for pair in pair_within(side)}
+    fates = {pair.name: what_is_known(pair, side, side) for pair in pair_variants(side)}
     assert fates["net/inert@cpu"] == fates[FAST.name] == known("failed", "fails at measure: it crashed")
 
 

@@ -69,9 +69,9 @@ def test_turns_of_a_real_module_are_timed_in_the_order_asked_for(
     core = frozenset({max(os.sched_getaffinity(0))})
     with _session(real_toolchain, uri=uri, cpus=core) as worker:
         with pytest.raises(WorkerRefused, match="no function 'nope'"):
-            worker.load(matmul.name, replace(matmul, function="nope").request())
-        worker.load(matmul.name, matmul.request())  # it lives on
-        worker.load("again", matmul.request())
+            worker.ask(op="load", case=matmul.name, **replace(matmul, function="nope").request())
+        worker.ask(op="load", case=matmul.name, **matmul.request())  # it lives on
+        worker.ask(op="load", case="again", **matmul.request())
         answer = worker.ask(op="round", turns=[["again", 3], ["matmul", 2], ["again", 1]], warm={"matmul": 4})
         short = worker.ask(op="calibrate", case="matmul", target_ns=1_000)
         long = worker.ask(op="calibrate", case="matmul", target_ns=20_000_000)
@@ -86,7 +86,7 @@ def test_numbers_are_passed_and_given_back_by_value(
 ) -> None:
     numbers = loaded(real_toolchain, compile_text(NUMBERS), np.float32(2.5), np.int32(3), scalar=True)
     with _session(real_toolchain) as worker:
-        worker.load(numbers.name, numbers.request())
+        worker.ask(op="load", case=numbers.name, **numbers.request())
         assert worker.ask(op="outputs", case=numbers.name, folder=str(tmp_path))["outputs"] == 2
     outputs = [np.load(tmp_path / f"output{position}.npy") for position in range(2)]
     assert outputs == [3, 2.5]
@@ -99,7 +99,7 @@ def test_inputs_that_the_function_refuses_are_told_in_irees_own_words_and_a_kill
     np.save(tmp_path / "wrong.npy", np.zeros((3, 3), np.float32))
     wrong = {"file": str(tmp_path / "wrong.npy")}
     with _session(real_toolchain) as worker:
-        worker.load(matmul.name, replace(matmul, arguments=(wrong, wrong)).request())
+        worker.ask(op="load", case=matmul.name, **replace(matmul, arguments=(wrong, wrong)).request())
         with pytest.raises(WorkerRefused, match="shape dimension 0 mismatch; expected 32 but have 3"):
             worker.ask(op="calibrate", case="matmul", target_ns=1)
         os.kill(worker._child.pid, signal.SIGKILL)
