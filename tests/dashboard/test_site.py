@@ -106,7 +106,7 @@ def test_pages_tell_what_changed_with_its_cause_whom_to_trust_and_what_each_tuni
     assert len(files) == 2
     text = words(site / files[0])
     for part in ("tuned-rdb 790 0.338, the best then", "flag --iree-opt-level=O3", "Configurations of main_dispatch_2",
-                 "main_dispatch_9 : no operation of it has tile sizes"):  # fmt: skip
+                 "main_dispatch_9 : it has no tiles"):  # fmt: skip
         assert part in text
 
 
