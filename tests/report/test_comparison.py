@@ -147,12 +147,15 @@ LITTLE = make_timed("m/little@d", 1.0, 1.1, "regressed")
 ALLOWED = make_timed("m/allowed@d", 1.0, 1.9, "regressed", gate="passed")
 COMPILED = make_timed("m/v@d", 900, 1.3, "regressed", metric="compile-time", repro=("compile",))
 CORRECT = ("correct what regressed, or say here why it is worth it", "")
-TWICE = "decide 1 inconclusive row with twice the time"
+OPEN = "decide 1 inconclusive row"
+TWICE = f"{OPEN} with twice the time"
 
 
 @pytest.mark.parametrize(
     ("rows", "command", "steps"),
     [
+        # Recorded numbers are decided by measuring.
+        ([UNSURE], f"{COMPARE} --no-remeasure", [(f"{OPEN} by measuring both sides again, side by side", COMPARE)]),
         # Open rows get twice the time; a row that no cap had room for a higher one.
         ([UNSURE], COMPARE, [(TWICE, f"{COMPARE} --row-budget 30")]),
         ([UNSURE], f"{COMPARE} --row-budget=15", [(TWICE, f"{COMPARE} --row-budget 30")]),
@@ -179,14 +182,9 @@ TWICE = "decide 1 inconclusive row with twice the time"
 )
 def test_what_to_do_next(rows: list[Row], command: str, steps: list[tuple[str, str]]) -> None:
     settings = {"row_budget_s": 15.0, "row_cap_s": 300.0}
-    comparison = make_comparison(rows, command=tuple(command.split()), settings=settings)
+    mode = "recorded" if "--no-remeasure" in command else "remeasured"
+    comparison = make_comparison(rows, mode=mode, command=tuple(command.split()), settings=settings)
     assert [(step.text, step.command) for step in next_steps(comparison)] == steps
-
-
-def test_recorded_numbers_are_decided_by_measuring() -> None:
-    command = (*COMPARE.split(), "--no-remeasure")
-    (step,) = next_steps(make_comparison([UNSURE], mode="recorded", command=command))
-    assert step.text.endswith("by measuring both sides again, side by side") and step.command == COMPARE
 
 
 # --- For other programs ---
