@@ -44,7 +44,10 @@ def prepare(model: PeerModel, arguments: Sequence[Array], setting: Setting, _: N
     import tvm
     from tvm import relax
 
-    target = _target(tvm)
+    host = tvm.target.codegen
+    target = tvm.target.Target(
+        {"kind": "llvm", "mcpu": host.llvm_get_system_cpu(), "mtriple": host.llvm_get_system_triple()}
+    )
     library = setting.cache / f"{compiled_name(model, tvm.__version__, str(target))}.so"
     if not library.exists():
         _compile(tvm, target, model, arguments, library)
@@ -61,13 +64,6 @@ def prepare(model: PeerModel, arguments: Sequence[Array], setting: Setting, _: N
         return [np.array(value.numpy()) for value in several]
 
     return Ready(call=call, outputs=outputs)
-
-
-def _target(tvm: Any) -> Any:
-    codegen = tvm.target.codegen
-    return tvm.target.Target(
-        {"kind": "llvm", "mcpu": codegen.llvm_get_system_cpu(), "mtriple": codegen.llvm_get_system_triple()}
-    )
 
 
 def _compile(tvm: Any, target: Any, model: PeerModel, arguments: Sequence[Array], library: Path) -> None:

@@ -31,16 +31,8 @@ def install(folder: Path) -> None:
     beside = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
     (folder_of_packages(python) / "beside.pth").write_text("\n".join(beside) + "\n")
     options = ["--quiet", "--no-index", "--no-deps", "--ignore-installed", "--no-compile", "--no-warn-script-location"]
-    command = [
-        str(python),
-        "-m",
-        "pip",
-        "--disable-pip-version-check",
-        "install",
-        *options,
-        *map(str, wheels.iterdir()),
-    ]
-    subprocess.run(command, check=True)
+    pip = [str(python), "-m", "pip", "--disable-pip-version-check", "install"]
+    subprocess.run([*pip, *options, *map(str, wheels.iterdir())], check=True)
 
 
 def folder_of_packages(python: Path) -> Path:

@@ -149,21 +149,8 @@ def _value(arguments: list[str], flag: str, default: str) -> str:
     return next(iter(_values(arguments, flag)), default)
 
 
-_KNOWN_FLAGS = (
-    "fake-allocate",
-    "fake-code",
-    "fake-exit",
-    "fake-exports",
-    "fake-no-output",
-    "fake-signal",
-    "fake-sleep",
-    "fake-sleep",
-    "fake-stderr",
-    "fake-times-ns",
-    "fake-values",
-    "iree-hal-target-device",
-    "iree-llvmcpu-target-cpu",
-)
+_FAKE = "allocate code exit exports no-output signal sleep stderr times-ns values"
+_KNOWN_FLAGS = (*(f"fake-{name}" for name in _FAKE.split()), "iree-hal-target-device", "iree-llvmcpu-target-cpu")
 _TOOLS = {
     "iree-compile": _compile,
     "iree-dump-module": _dump,
