@@ -39,19 +39,17 @@ TOOLCHAIN = Toolchain(
 )
 OLDER = InstalledEnvironment(version="3.12.0", folder=Path("somewhere"), disk_bytes=627_181_843)
 NO_TOOLCHAIN = "there is no IREE here: install it"
-LOCAL = DeviceProbe(driver="local-sync", devices=(DeviceInfo(uri="local-sync", name="this CPU, on one thread"),))
-LAVAPIPE = DeviceProbe(
-    driver="vulkan",
-    devices=(
-        DeviceInfo(
-            uri="vulkan://GPU-6d65",
-            name="llvmpipe (LLVM 15.0.6, 256 bits)",
-            driver_version="Mesa 22.3.6 (LLVM 15.0.6)",
-            api="Vulkan 1.3.230",
-            kind="cpu",
-        ),
-    ),
-)
+
+
+def probe(*uris: str, **facts: Any) -> DeviceProbe:
+    """A driver that offers these devices."""
+    devices = tuple(DeviceInfo(**{"uri": uri, "name": "", **facts}) for uri in uris)
+    return DeviceProbe(driver=uris[0].partition("://")[0], devices=devices)
+
+
+LOCAL = probe("local-sync", name="this CPU, on one thread")
+MESA = {"driver_version": "Mesa 22.3.6 (LLVM 15.0.6)", "api": "Vulkan 1.3.230", "kind": "cpu"}
+LAVAPIPE = probe("vulkan://GPU-6d65", name="llvmpipe (LLVM 15.0.6, 256 bits)", **MESA)
 NO_CUDA = DeviceProbe(
     driver="cuda",
     reason="no CUDA device",
@@ -137,14 +135,10 @@ def test_a_quiet_machine_and_one_that_tells_nothing_have_nothing_to_warn_of_and_
     assert finding.level == "warning"
 
 
-H200 = tuple(
-    DeviceInfo(uri=uri, name="NVIDIA H200", driver_version="CUDA 12.8", api="compute capability 9.0")
-    for uri in ("cuda://GPU-aaaa", "cuda://GPU-bbbb")
-)
-NAMELESS = DeviceProbe(driver="cuda", devices=(DeviceInfo(uri="cuda://GPU-1", name=""),))
+H200 = probe("cuda://GPU-aaaa", "cuda://GPU-bbbb", name="NVIDIA H200", api="compute capability 9.0")
 NO_CPU = DeviceProbe(driver="local-sync", reason="none", advice="reinstall")
 DRIVERS = {
-    "lavapipe": DeviceProbe(driver="vulkan", devices=(DeviceInfo(uri="vulkan://a", name="llvmpipe", kind="cpu"),)),
+    "lavapipe": probe("vulkan://a", name="llvmpipe", kind="cpu"),
     "swiftshader": DeviceProbe(driver="vulkan", reason="SwiftShader is not here", advice="install Chromium"),
 }
 ASKED = {"vulkan_drivers": DRIVERS, "asked": frozenset({"swiftshader"})}
@@ -160,8 +154,8 @@ OWN_TIME = "this kernel counts a thread's time in ticks"
         ({}, "missing", "no device can be looked for without IREE's tools", ""),
         ({"probes": (NO_CUDA,), "asked": frozenset({"cuda"})}, "missing", "cuda: no CUDA device (", "install the"),
         # Of several devices, a suite says which one by its URI.
-        ({"probes": (DeviceProbe(driver="cuda", devices=H200),)}, "ok", "cuda://GPU-bbbb: NVIDIA H200, compute", ""),
-        ({"probes": (NAMELESS,)}, "ok", "cuda: cuda://GPU-1", ""),
+        ({"probes": (H200,)}, "ok", "cuda://GPU-bbbb: NVIDIA H200, compute", ""),
+        ({"probes": (probe("cuda://GPU-1"),)}, "ok", "cuda: cuda://GPU-1", ""),
         ({"probes": (LAVAPIPE,)}, "note", "vulkan: llvmpipe (LLVM 15.0.6, 256 bits), Vulkan 1", "times say nothing"),
         ({"vulkan_drivers": DRIVERS}, "ok", 'vulkan_driver = "lavapipe": llvmpipe', ""),
         ({"vulkan_drivers": DRIVERS, "asked": frozenset({"lavapipe"})}, "note", SWIFTSHADER, "install Chromium"),
