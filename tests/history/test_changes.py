@@ -95,21 +95,19 @@ def test_runs_with_a_wrong_clock_and_unfinished_ones_are_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reference", "roles", "found"),
-    [(7, {"newest"}, {"compiler"}), (None, {"newest", "reference"}, {"unknown"})],
+    ("reference", "roles", "cause"), [(7, {"newest"}, "compiler"), (None, {"newest", "reference"}, "unknown")]
 )
 def test_a_count_is_the_compilers_unless_it_changed_under_the_reference_too(
-    reference: int | None, roles: set[str], found: set[str]
+    reference: int | None, roles: set[str], cause: str
 ) -> None:
     runs = [make_night(night, dispatches=7 if night < 12 else 9, reference_dispatches=reference) for night in range(20)]
 
     changes = search(runs, metrics={"dispatches"})
 
     assert {change.role for change in changes} == roles
-    assert {change.cause for change in changes} == found
-    assert {(change.before, change.after, change.first_bad, change.direction) for change in changes} == {
-        (7.0, 9.0, night_id(12), "more")
-    }
+    assert {change.cause for change in changes} == {cause}
+    assert {(each.before, each.after, each.first_bad) for each in changes} == {(7.0, 9.0, night_id(12))}
+    assert {change.direction for change in changes} == {"more"}
 
 
 @pytest.mark.parametrize("machine", [1.0, 1 / 0.85])  # which hides it in the baseline's own latency
@@ -155,11 +153,7 @@ def test_the_compilers_part_of_two_near_changes_is_dated_by_the_ratio(later: int
 
 def test_a_group_that_moved_to_another_host_of_its_class_is_told_by_its_machine() -> None:
     """Both hosts have a part in every run, and only the group `net@cpu` moves from one to the other."""
-    facts: dict[str, Any] = {"devices": {"cpu": "this CPU"}, "cpu": {"model": "EPYC", "usable_cores": 2}}
-    machine = {"system": "Linux", "architecture": "x86_64", "kernel": "6.1"}
-    hosts = tuple(
-        HostRecord(name=name, environment={**facts, "machine": {**machine, "id": name * 12}}) for name in "ab"
-    )
+    hosts = tuple(HostRecord(name=name, environment={"machine": {"id": name * 12}}) for name in "ab")
     runs = []
     for night, run in enumerate(nights(same_modules=True, machine=step(AT, 1.05), harness_commit="c" * 20)):
         elsewhere, own = ("a", "b") if night >= AT else ("b", "a")
@@ -169,6 +163,5 @@ def test_a_group_that_moved_to_another_host_of_its_class_is_told_by_its_machine(
 
     change = only(search(runs), "latency")
 
-    assert change.machine_class == "EPYC, 2 cores, Linux x86_64"
     assert (change.cause, change.first_bad) == ("machine", night_id(AT))
     assert change.evidence.endswith("; meanwhile the machine changed from aaaaaaaaaaaa to bbbbbbbbbbbb")

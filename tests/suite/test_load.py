@@ -56,7 +56,6 @@ params = { height = 8 }
 expect = "mismatch"
 
 [variants.stock]
-
 [variants.both]
 flagsets = ["late", "early"]
 flags = ["--iree-opt-level=O3"]
@@ -68,34 +67,26 @@ threads = 4
 on = "*EPYC*"
 hosts = "each"
 backend = "vulkan-spirv"
-
 [matrix]
 include = ["built/*", "imported/*"]
 exclude = ["built/both@*"]
-
 [[expect]]
 cases = "*/both@gpu"
 fails = "shared memory"
-
 [[groups]]
 title = "Data tiling"
 variants = ["stock", "both"]
-
 [floors]
 latency = 0.02
-
 [gates.latency]
 metric = "latency"
 cases = "*@gpu"
 direction = "any"
 relative = 0.1
-
 [gates.updates]
 metric = "flow/flow.tensor.update"
-
 [ir]
 flow = ["flow.tensor.update", "host:arith.*"]
-
 [measure]
 budget_s = 1.5
 generations = 3
