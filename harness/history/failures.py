@@ -82,16 +82,14 @@ def failures_verdict(failing: Sequence[FailingCase]) -> str:
     if not failing:
         return ""
     causes = failure_groups(failing)
-    first = "; ".join(
-        f"{_first_of(group)} since {group[0].since} ({group[0].toolchain}): {group[0].why}" for group in causes[:_NAMED]
-    )
+    told = []
+    for first, *others in causes[:_NAMED]:
+        names = f"{first.case} and {plural(len(others), 'other')}" if others else first.case
+        told.append(f"{names} since {first.since} ({first.toolchain}): {first.why}")
     left = sum(map(len, causes[_NAMED:]))
     more = f"; and {left} more" if left else ""
-    return f"{len(failing)} case{' fails' if len(failing) == 1 else 's fail'}: {first}{more}".rstrip(".") + "."
-
-
-def _first_of(group: Sequence[FailingCase]) -> str:
-    return f"{group[0].case} and {plural(len(group) - 1, 'other')}" if len(group) > 1 else group[0].case
+    fail = "case fails" if len(failing) == 1 else "cases fail"
+    return f"{len(failing)} {fail}: {'; '.join(told)}{more}".rstrip(".") + "."
 
 
 def failures_tables(failing: Sequence[FailingCase]) -> list[Table]:
