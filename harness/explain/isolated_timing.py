@@ -98,15 +98,6 @@ _FIRST_LENGTH = "0.01s"
 _LEAST_ROUNDS = 4
 
 
-@dataclass(frozen=True, kw_only=True)
-class Alone:
-    """One dispatch of a program, as a program of its own."""
-
-    module: Path  # What it was compiled to, with others
-    # One for each number of workgroups with which the program runs it; each takes how often it runs
-    functions: tuple[str, ...]
-
-
 def read_benchmark(text: str) -> dict[str, tuple[str, ...]]:
     """A dumped program: its functions by the dispatch that they run."""
     exports = dict.fromkeys(quoted or plain for quoted, plain in _EXPORT.findall(text))
@@ -141,8 +132,12 @@ def join_dumped(dumped: Sequence[Dumped]) -> Dumped:
 
 def compile_alone(
     module: Module, names: Sequence[str], folder: Path, limits: Limits
-) -> tuple[dict[str, Alone], dict[str, str]]:
-    """Compile each dispatch of a module so that it can be called alone."""
+) -> tuple[dict[str, tuple[Path, tuple[str, ...]]], dict[str, str]]:
+    """Compile each dispatch of a module so that it can be called alone: its new module, and the functions that run it.
+
+    There is a function for each number of workgroups with which the program runs it; each takes how often it runs. Of
+    those that do not compile: why, as a phrase.
+    """
     dump(module, (_DUMP_FLAG,), folder, limits)
     places = {name: place for place, name in enumerate(names)}
     dumped = []
@@ -154,7 +149,7 @@ def compile_alone(
     model = module.mlir
     if any(constants_of(each.text) for each in dumped):
         model = as_text(model, module.loadable.toolchain, folder, limits)
-    compiled: dict[str, Alone] = {}
+    compiled: dict[str, tuple[Path, tuple[str, ...]]] = {}
     failed: dict[str, str] = {}
     numbers = itertools.count()
 
@@ -165,7 +160,7 @@ def compile_alone(
         if why := _compile(module, own, limits):
             return why
         for name, functions in program.functions.items():
-            compiled[name] = Alone(module=own / MODULE_FILE, functions=functions)
+            compiled[name] = own / MODULE_FILE, functions
         return ""
 
     if dumped and attempt(join_dumped(dumped)):
@@ -267,16 +262,16 @@ class AloneTurns:
 
     def _prepare(self, side: str, module: Module, folder: Path, limits: Limits) -> None:
         names = [executable.name for executable in self._executables[side]]
-        compiled: Mapping[str, Alone] = {}
+        compiled: Mapping[str, tuple[Path, tuple[str, ...]]] = {}
         try:
             compiled, self._untimed[side] = compile_alone(module, names, folder, limits)
         except CaseError as error:
             self._untimed[side] = dict.fromkeys(names, str(error))
-        for name, alone in compiled.items():
+        for name, (alone, functions) in compiled.items():
             try:
                 self._timed[side, name] = {
-                    called: as_loadable(called, module, alone.module, function, limits)
-                    for function in alone.functions
+                    called: as_loadable(called, module, alone, function, limits)
+                    for function in functions
                     for called in (f"{side} {function}",)
                 }
             except CaseError as error:

@@ -215,9 +215,7 @@ class Match:
 def match_executables(base: Sequence[Executable], head: Sequence[Executable]) -> tuple[Match, ...]:
     """Each executable with the one of the other program that it is most like, in the order of base, then of head.
 
-    Those of equal code come first, then those that were given the same program, those whose names tell of the same
-    operation and shape, the same operation, and last those at the same place, where as many are left on both sides.
-    Of several that are alike, the first meets the first.
+    Place counts where as many are left on both sides. Of several that are alike, the first meets the first.
     """
     pairs: dict[int, tuple[int, MatchedBy]] = {}
 

@@ -201,7 +201,9 @@ def _read_through(op: ir.Operation, permutation: Sequence[int]) -> bool:
     for use in uses:
         product, position = use.owner.operation, use.operand_number
         maps = list(linalg.get_indexing_maps(product))
-        maps[position] = _permuted(maps[position].value, permutation)
+        read = maps[position].value
+        results = [read.results[permutation.index(dimension)] for dimension in range(rank)]
+        maps[position] = ir.AffineMapAttr.get(ir.AffineMap.get(read.n_dims, 0, results))
         product.attributes["indexing_maps"] = ir.ArrayAttr.get(maps)
         product.operands[position] = op.operands[0]
     erase(op)
@@ -212,11 +214,6 @@ def _reads(use: ir.OpOperand) -> bool:
     """Whether a matrix product multiplies by the value; not so if it adds to it."""
     op = use.owner.operation
     return op.name.startswith("linalg.") and bool(linalg.isa_contraction_op(op)) and use.operand_number < 2
-
-
-def _permuted(indexing: ir.AffineMap, permutation: Sequence[int]) -> ir.AffineMapAttr:
-    results = [indexing.results[permutation.index(dimension)] for dimension in range(len(permutation))]
-    return ir.AffineMapAttr.get(ir.AffineMap.get(indexing.n_dims, 0, results))
 
 
 # ------------------------------------------------------------------------------ named matrix products as linalg.generic

@@ -155,8 +155,9 @@ def _take_write(region: ir.Operation) -> int:
     insertion = uses[0].owner.operation
     if insertion.name != "tensor.insert_slice" or insertion.block != region.block or len(insertion.operands) != 2:
         return 0
-    buffer = insertion.operands[1]
-    if not _can_store(insertion) or not all(_is_apart(reader, insertion) for reader in _readers_inside(region, buffer)):
+    readers = [use.owner.operation for use in insertion.operands[1].uses]
+    inside = [reader for reader in readers if region in holders_of(reader)]
+    if not _can_store(insertion) or not all(_is_apart(reader, insertion) for reader in inside):
         return 0
     new = ir.Operation.create(
         _REGION,
@@ -192,11 +193,6 @@ def _can_store(insertion: ir.Operation) -> bool:
         sizes.pop(0)
     has_ones = len(sizes) < insertion.result.type.rank
     return all(part > 1 for part, _ in sizes) and (not has_ones or sizes[0][0] < sizes[0][1])
-
-
-def _readers_inside(region: ir.Operation, value: ir.Value) -> list[ir.Operation]:
-    readers = [use.owner.operation for use in value.uses]
-    return [reader for reader in readers if any(holder == region for holder in holders_of(reader))]
 
 
 def _is_apart(reader: ir.Operation, insertion: ir.Operation) -> bool:

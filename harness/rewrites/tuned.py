@@ -144,15 +144,6 @@ _NAMED = {
 }
 
 
-class _Convolution(NamedTuple):
-    named: str
-    image: ir.Value
-    filter: ir.Value
-    permutation: list[int]
-    strides: list[int]
-    dilations: list[int]
-
-
 def name_convolutions(module: ir.Module) -> int:
     """Turn generics that are 2-D convolutions into linalg.conv_2d_nhwc_hwcf or linalg.conv_2d_nchw_fchw.
 
@@ -161,37 +152,21 @@ def name_convolutions(module: ir.Module) -> int:
     that at compile time). All operands must have the same float type. The sums are those of the generic, but their
     order is now the compiler's choice for the named operation, so the last bits may differ.
     """
-    generics = find(module, "linalg.generic")
-    found = [(op, convolution) for op in generics if (convolution := _recognise(op)) is not None]
-    for op, convolution in found:
-        with ir.InsertionPoint(op), op.location:
-            filter_ = convolution.filter
-            if convolution.permutation != sorted(convolution.permutation):
-                filter_ = transpose(filter_, convolution.permutation)
-            named = getattr(linalg, convolution.named)(
-                convolution.image,
-                filter_,
-                outs=[op.operands[2]],
-                strides=convolution.strides,
-                dilations=convolution.dilations,
-            )
-        op.result.replace_all_uses_with(getattr(named, "result", named))
-        op.erase()
-    return len(found)
+    return sum(map(_name, find(module, "linalg.generic")))
 
 
-def _recognise(op: ir.Operation) -> _Convolution | None:
-    """The convolution that a generic is; None where it is none, or none that has a name."""
+def _name(op: ir.Operation) -> bool:
+    """Put a named operation in the place of a generic, if that is a convolution which has a name."""
     operands = list(op.operands)
     types = [operand.type for operand in operands]
     known = all(isinstance(t, ir.RankedTensorType) and t.rank == 4 and t.has_static_shape for t in types)
     if not known or len(types) != 3 or len({str(t.element_type) for t in types}) > 1 or not _multiplies_and_adds(op):
-        return None
+        return False
     maps = [attribute.value for attribute in op.attributes["indexing_maps"]]
     image, filter_ = (1, 0) if all(isinstance(axis, ir.AffineDimExpr) for axis in maps[0].results) else (0, 1)
     found = linalg.infer_convolution_dimensions_from_maps([maps[image], maps[filter_], maps[2]])
     if found is None:
-        return None
+        return False
     batch, outputs, inputs = list(found.batch), list(found.output_channel), list(found.input_channel)
     out = [axis.position for axis in maps[2].results]
     slid = {
@@ -202,7 +177,7 @@ def _recognise(op: ir.Operation) -> _Convolution | None:
     }
     windows = [(loop, *slid[loop]) for loop in out if loop in slid]
     if [len(batch), len(windows), len(outputs), len(inputs)] != [1, 2, 1, 1] or list(found.depth):
-        return None
+        return False
     letters = {batch[0]: "n", outputs[0]: "o", inputs[0]: "i"}
     for (pixel, tap, *_), (of_pixel, of_tap) in zip(windows, (("y", "v"), ("x", "u")), strict=True):
         letters |= {pixel: of_pixel, tap: of_tap}
@@ -211,9 +186,17 @@ def _recognise(op: ir.Operation) -> _Convolution | None:
     layout = _layout(maps[filter_], letters)
     strides, dilations = ([window[number] for window in windows] for number in (2, 3))
     if not named or min(strides + dilations) < 1:
-        return None
+        return False
     permutation = [layout.index(letter) for letter in wanted]
-    return _Convolution(named, operands[image], operands[filter_], permutation, strides, dilations)
+    with ir.InsertionPoint(op), op.location:
+        taps = operands[filter_]
+        if permutation != sorted(permutation):
+            taps = transpose(taps, permutation)
+        convolve = getattr(linalg, named)
+        result = convolve(operands[image], taps, outs=[operands[2]], strides=strides, dilations=dilations)
+    op.result.replace_all_uses_with(getattr(result, "result", result))
+    op.erase()
+    return True
 
 
 def _layout(indexing: ir.AffineMap, letters: Mapping[int, str]) -> str:
