@@ -22,9 +22,9 @@ from harness.store.folders import TUNING
 from harness.store.work_directory import RECORD_FILE, SPEC_FILE, VARIANT_FILE
 from harness.suite.load import load_suite
 from harness.tune import tiles
-from tests.builders import CPU_FLAGS, FLAGS
-from tests.builders import SUITE as SMALL
+from tests.builders import CPU_FLAGS
 from tests.conftest import MadeOnce
+from tests.stages.conftest import AT_END, lay_out_suite
 from tests.stages.tuned import a_directory, a_target
 
 CONVOLUTION = """\
@@ -38,34 +38,20 @@ func.func @main(%image: tensor<1x32x64x32xf32>, %kernel: tensor<3x3x32x64xf32>) 
   return %c : tensor<1x30x62x64xf32>
 }
 """
-SUITE = f"""\
-name = "small"
-baseline = "stock"
-
-[models.broken]
-mlir = "broken.mlir"
-function = "main"
-inputs = []
-
-[models.net]
-mlir = "net.mlir"
-function = "main"
-inputs = [{{ shape = [1, 32, 64, 32] }}, {{ shape = [3, 3, 32, 64] }}]
-check = "none"
-
-[variants.stock]
-
-[devices.cpu]
-uri = "local-sync"
-backend = "llvm-cpu"
-compile_flags = {list(CPU_FLAGS)}
-"""
+# Instead of parts of the small suite's text.
+CHANGES = {
+    'flagset_files = ["flags.toml"]\n': "",
+    '[variants.tiled]\nflagsets = ["tiling"]\n': "",
+    "[models.net]": '[models.broken]\nmlir = "broken.mlir"\nfunction = "main"\ninputs = []\n\n[models.net]',
+    "[{ shape = [4] }]": '[{ shape = [1, 32, 64, 32] }, { shape = [3, 3, 32, 64] }]\ncheck = "none"',
+    '["--iree-hal-target-device=local"]': f"{list(CPU_FLAGS)}",
+}
 ONLY_OURS = ("[!i]*", "i[!s]*", "isolate.*")
 
 
 def searched(**options: Any) -> list[Tuning | NoStart]:
     given: dict[str, Any] = {"models": ("net",), "budget": 400.0, "without": ONLY_OURS, **options}
-    return list(tune(TuneOptions(Path("small.toml"), **given), ("harness", "tune"), Silent(), lambda _: {}))
+    return list(tune(TuneOptions(Path("suite.toml"), **given), ("harness", "tune"), Silent(), lambda _: {}))
 
 
 def in_one_round(patch: pytest.MonkeyPatch) -> None:
@@ -80,12 +66,11 @@ def made(made_once: MadeOnce) -> Path:
     """A folder with a suite and, in `tuned`, a search."""
 
     def make(folder: Path) -> None:
-        (folder / "net.mlir").write_text(CONVOLUTION)
         (folder / "broken.mlir").write_text("func.func @main() { no_such.operation }")
-        (folder / "small.toml").write_text(SUITE)
         with pytest.MonkeyPatch.context() as patch:
             in_one_round(patch)
             patch.chdir(folder)
+            lay_out_suite(CHANGES, program=CONVOLUTION)
             searched()
 
     return made_once("tuned", make)
@@ -122,8 +107,8 @@ def test_a_convolution_is_tuned_and_the_variant_goes_into_any_suite(made: Path, 
     assert (folder / SPEC_FILE).read_text() == found.spec
     assert found.by_hand and found.spent_s == pytest.approx(sum(found.stages.values()), abs=0.5)
     shutil.copytree(made, tmp_path / "copy", symlinks=True)
-    suite = tmp_path / "copy" / "small.toml"
-    suite.write_text(f'variant_files = ["tuned/net@cpu/{VARIANT_FILE}"]\n{SUITE}')
+    suite = tmp_path / "copy" / "suite.toml"
+    suite.write_text(f'variant_files = ["tuned/net@cpu/{VARIANT_FILE}"]\n{suite.read_text()}')
     tuned = next(each for each in load_suite(suite).suite.variants if each.name == "tuned-net")
     assert [use.name for use in tuned.plugins] == ["isolate", "tuning-spec"]
     assert found.spec in str(tuned.plugins[1].options["spec"])
@@ -145,32 +130,27 @@ def test_a_second_call_plays_back_and_measures_nothing(
     assert [(folder / name).read_bytes() for name in (RECORD_FILE, TUNING.file)] == before
 
 
-def test_a_model_that_cannot_be_measured_leaves_the_others_alone_and_another_search_is_refused(
-    again: Again, tmp_path: Path
-) -> None:
+def test_a_model_that_cannot_be_measured_leaves_the_others_alone_and_another_search_is_refused(again: Again) -> None:
     broken, found = again(models=())
     assert isinstance(broken, NoStart) and isinstance(found, Tuning)
     assert str(broken).startswith("broken/stock@cpu cannot be measured ([models.broken] mlir: ")
     with pytest.raises(UsageError, match=r"--out: .*net@cpu is a search with another floor and another seed; give the"):
         again(floor=0.5, seed=3)
-    (tmp_path / "small.toml").write_text(SUITE.replace('uri = "local-sync"', 'uri = "local-task"'))
+    lay_out_suite({**CHANGES, "local-sync": "local-task"}, program=CONVOLUTION)
     with pytest.raises(UsageError, match=r"is a search with another \[devices\.cpu\]; give the"):
         again()
-    (tmp_path / "small.toml").write_text(f'{SUITE}description = "which changes nothing"\n')
-    (tmp_path / "net.mlir").write_text(f"{CONVOLUTION}// edited\n")
+    lay_out_suite({**CHANGES, AT_END: 'description = "no matter"\n'}, program=f"{CONVOLUTION}// edited\n")
     with pytest.raises(UsageError, match="is a search with another model file; give the"):
         again()
 
 
-def test_a_compiler_that_hangs_eats_memory_or_lacks_a_flag_costs_one_candidate(tmp_path: Path) -> None:
-    suite = tmp_path / "small.toml"
-    suite.write_text(SMALL)
-    (tmp_path / "flags.toml").write_text(FLAGS)
+def test_a_compiler_that_hangs_eats_memory_or_lacks_a_flag_costs_one_candidate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     # The scripted tools give three values, 1, 2 and 3, whatever the program is.
-    (tmp_path / "net.mlir").write_text(
-        "func.func @main(%a: tensor<4xf32>) -> tensor<3xf32> {\n"
-        "  %r = arith.constant dense<[1.0, 2.0, 3.0]> : tensor<3xf32>\n  return %r : tensor<3xf32>\n}\n"
-    )
+    values = "%r = arith.constant dense<[1.0, 2.0, 3.0]> : tensor<3xf32> return %r : tensor<3xf32>"
+    suite = lay_out_suite(program=f"func.func @main(%a: tensor<4xf32>) -> tensor<3xf32> {{ {values} }}")
     options, target = TuneOptions(suite, compile_memory_gib=0.3), a_target(tmp_path, load_suite(suite).suite)
     flags = {
         "hangs": ("--fake-sleep=60",),
