@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from harness.bisect.search import Measured, Unusable
-from harness.cache import cache_root
 from harness.compare.engine import Generation, Task, decide
 from harness.compare.judge import VERDICT_OF
 from harness.compare.pairs import Pair, Side, compare_pair, what_is_known
@@ -143,7 +142,7 @@ def try_pair(
     if known is not None and not (known.verdict == "identical" and metric == COMPILE_TIME):
         ratio = 1.0 if known.verdict == "identical" else None
         return replace(asked, verdict=known.verdict, reason=known.reason, ratio=ratio)
-    if (differs := compare_pair(pair, base.side, head.side, cache_root()).verdict) is not None:
+    if (differs := compare_pair(pair, base.side, head.side).verdict) is not None:
         return replace(asked, verdict=differs.verdict, reason=differs.reason)
     if metric.exact:
         return _counted(asked, pair, base, head, metric)
@@ -161,7 +160,7 @@ def try_pair(
 
 def _module(place: Place) -> Module:
     try:
-        return find_module(place.side, place.case, place.toolchain, cache_root())
+        return find_module(place.side, place.case, place.toolchain)
     except CacheMiss as error:
         raise RunError(f"{error}; begin the bisect again, which compiles it again") from None
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from harness.cache import cache_root
 from harness.compare.judge import Judged, Timings, judge_recorded, rules_of
 from harness.compare.options import CompareOptions
 from harness.compare.pairs import (
@@ -141,8 +140,7 @@ def _plan(base: Side, head: Side, options: CompareOptions, every: Sequence[Pair]
     fates = {pair.name: what_is_known(pair, base, head) for pair in every}
     outputs: dict[str, OutputsOfPair] = {}
     if options.within is None:  # a run has checked its variants against its own baseline
-        cache = cache_root()
-        outputs = {pair.name: compare_pair(pair, base, head, cache) for pair in every if fates[pair.name] is None}
+        outputs = {pair.name: compare_pair(pair, base, head) for pair in every if fates[pair.name] is None}
     return Plan(
         base=base,
         head=head,

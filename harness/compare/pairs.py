@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from harness.cache import cache_root
 from harness.compare.commits import Commit
 from harness.errors import RunError, UsageError
 from harness.records.case import Case
@@ -334,7 +335,7 @@ class OutputsOfPair:
         return f"{ANOTHER_PROGRAM}, with the same outputs"
 
 
-def compare_pair(pair: Pair, base: Side, head: Side, cache: Path) -> OutputsOfPair:
+def compare_pair(pair: Pair, base: Side, head: Side) -> OutputsOfPair:
     """Compare the outputs that the two runs kept of a pair's cases, within the tolerance of the head's suite."""
     base_case, head_case = pair.both
     models = base.evidence.models.get(base_case.model), head.evidence.models.get(head_case.model)
@@ -351,7 +352,7 @@ def compare_pair(pair: Pair, base: Side, head: Side, cache: Path) -> OutputsOfPa
     judged_by_one = checks[0].reference and checks[0].reference == checks[1].reference
     if checks[0].outputs == checks[1].outputs or judged_by_one:
         return known
-    base_outputs, head_outputs = (kept_outputs(check.outputs, cache) for check in checks if check is not None)
+    base_outputs, head_outputs = (kept_outputs(check.outputs, cache_root()) for check in checks if check is not None)
     if base_outputs is None or head_outputs is None:
         return replace(known, unknown="they are no longer in the cache")
     against = checks[1].against

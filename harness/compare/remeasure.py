@@ -10,7 +10,6 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from harness.cache import cache_root
 from harness.compare.comparison import Plan
 from harness.compare.engine import Generation, Outcome, StoppedEarly, Task, Together, decide, in_turn
 from harness.compare.pairs import DecidedRow, Pair
@@ -162,7 +161,7 @@ def _works(plan: Plan, bench: RowBench) -> tuple[list[Work], list[Row]]:
     for pair, control in [*((pair, False) for pair in plan.open), *((pair, True) for pair in plan.controls)]:
         try:
             base, head = (
-                find_module(side, case, bench.toolchains[case.toolchain], cache_root())
+                find_module(side, case, bench.toolchains[case.toolchain])
                 for side, case in zip((plan.base, plan.head), pair.both, strict=True)
             )
         except CacheMiss as error:

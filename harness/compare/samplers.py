@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from harness import process
+from harness.cache import cache_root
 from harness.compare.engine import BASE, HEAD, Generation, Task
 from harness.compare.pairs import Side
 from harness.compile import BuildCache
@@ -56,9 +57,9 @@ def words_of_modules(base: Module, head: Module) -> str:
     )
 
 
-def find_module(side: Side, case: Case, toolchain: Toolchain, cache: Path) -> Module:
+def find_module(side: Side, case: Case, toolchain: Toolchain) -> Module:
     """Find a compiled case's module, arguments and weights in the cache."""
-    build, model = side.evidence.builds[case.name], side.evidence.models[case.model]
+    cache, build, model = cache_root(), side.evidence.builds[case.name], side.evidence.models[case.model]
     builds = BuildCache(cache)
     kept = builds.find(build.cache_key, case.name)
     if kept is None or kept.module_sha256 != build.module_sha256:

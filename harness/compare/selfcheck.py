@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.cache import cache_root, write_atomically
+from harness.cache import write_atomically
 from harness.compare.engine import Outcome, Task, decide
 from harness.compare.judge import CHANGED, rules_of
 from harness.compare.options import SelfcheckOptions
@@ -118,7 +118,7 @@ def _measurable(side: Side) -> list[Case]:
 
 def _task(side: Side, case: Case, toolchain: Toolchain, rule: Rule, options: SelfcheckOptions) -> Task:
     try:
-        module = find_module(side, case, toolchain, cache_root())
+        module = find_module(side, case, toolchain)
     except CacheMiss as error:
         raise RunError(f"{error}; run it again") from None
     policy = MeasurementPolicy(

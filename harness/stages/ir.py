@@ -281,7 +281,7 @@ def compiled_in_run(side: Side, case: Case, toolchain: Toolchain, limits: Limits
         why = build.failure.message if build is not None and build.failure is not None else case.skip
         raise CaseError("compile", f"{side.label}: {case.name} was not compiled ({why or 'it was left out'})")
     try:
-        module = find_module(side, case, toolchain, cache_root())
+        module = find_module(side, case, toolchain)
     except CacheMiss as error:
         suite = shlex.quote(side.run.header.suite)
         raise RunError(f"{error}; make the run again with `harness run {suite}`") from None

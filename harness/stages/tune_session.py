@@ -18,7 +18,6 @@ from typing import NamedTuple, TypeVar
 
 from harness.bisect.trials import Place, try_pair
 from harness.bisect.variants import CompileConfig
-from harness.cache import cache_root
 from harness.compare.pairs import Side, side_of
 from harness.compare.samplers import Module, find_module, group_of, measured
 from harness.compare.sides import noise_of
@@ -260,7 +259,7 @@ class TuneSession:
         if failure is not None:
             return Untimed(reason=failure.message, wrong=failure.mismatch, late=is_timeout(failure))
         place = Place(name=name, side=side, case=case, toolchain=self.target.toolchain)
-        module = find_module(side, case, self.target.toolchain, cache_root())
+        module = find_module(side, case, self.target.toolchain)
         code = " ".join((module.build.module_sha256 or "", *case.run_flags))
         return Form(name=name, config=config, place=place, module=module, code=code)
 

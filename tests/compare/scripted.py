@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import groupby
 
 import numpy as np
 
@@ -69,10 +68,6 @@ def decided(rows: Mapping[str, Sequence[Step]], *, budget_s: float = 16) -> tupl
     outcomes = list(decide(tasks, lambda name, _: order.append(name)))
     assert [outcome.name for outcome in outcomes] == list(rows)
     return {outcome.name: outcome for outcome in outcomes}, order
-
-
-def in_turns(order: Sequence[str]) -> list[tuple[str, int]]:
-    return [(name, len(list(members))) for name, members in groupby(order)]
 
 
 def crash(message: str = "the head's module: it crashed") -> CaseError:

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from itertools import groupby
 
 import numpy as np
 import pytest
@@ -23,7 +24,6 @@ from tests.compare.scripted import (
     crash,
     decided,
     generations,
-    in_turns,
     outcome_of,
 )
 
@@ -34,7 +34,7 @@ def test_all_rows_take_a_look_before_any_takes_the_next_and_confirmations_come_l
     _, order = decided(
         {"noisy": generations(*NOISY), "slower": generations(*SLOWER), "equal": generations(*EQUAL)}, budget_s=32
     )
-    assert in_turns(order) == [
+    assert [(name, len(list(members))) for name, members in groupby(order)] == [
         *[("noisy", 8), ("slower", 8), ("equal", 8)],
         *[("noisy", 8), ("slower", 8)],  # to 16: eight on one side are not enough for three rows and three looks
         ("noisy", 16),  # to 32, where the budget ends; what was found waits until all looking is over

@@ -329,7 +329,7 @@ def test_outputs_that_differ_decide_the_row_of_one_program_and_are_said_of_anoth
 ) -> None:
     sides = side(cache, "base", **held), side(cache, "head", **held, **head)
     (pair,) = pair_runs(*sides, by_name=True)
-    found = compare_pair(pair, *sides, cache)
+    found = compare_pair(pair, *sides)
     assert found.verdict == (known(verdict, said) if verdict else None)
     assert found.remark == ("" if verdict else said)
 

@@ -30,9 +30,10 @@ def toolchain(tmp_path: Path) -> Toolchain:
 
 
 @pytest.fixture
-def side(tmp_path: Path, toolchain: Toolchain) -> Side:
+def side(tmp_path: Path, toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch) -> Side:
     """A run of one case, whose cache and suite lie in the same folder."""
     cache, suite = tmp_path / "cache", tmp_path / "suites"
+    monkeypatch.setenv("HARNESS_CACHE", str(cache))
     for folder in (cache / "models", suite):
         folder.mkdir(parents=True)
     (cache / "models" / "net.mlir").write_text("func.func @main()")
@@ -53,7 +54,7 @@ def test_weights_of_a_commit_are_read_in_its_tree(side: Side, toolchain: Toolcha
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "tree/suites/net.irpa").write_bytes(b"as they were")
     of_commit = replace(side, run=run, root=tmp_path / "tree/sub")
-    module = find_module(of_commit, CASE, toolchain, tmp_path / "cache")
+    module = find_module(of_commit, CASE, toolchain)
     assert module.loadable.parameters["net"].read_bytes() == b"as they were"
 
 
@@ -70,7 +71,7 @@ def test_what_is_gone_is_named(side: Side, toolchain: Toolchain, tmp_path: Path,
     path = tmp_path / file
     path.rename(path.with_name("moved"))
     with pytest.raises(CacheMiss) as caught:
-        find_module(side, CASE, toolchain, tmp_path / "cache")
+        find_module(side, CASE, toolchain)
     assert str(caught.value) == sentence.format(file=path)
 
 

@@ -139,19 +139,11 @@ def changed(**fields: Any) -> Turn:
         (changed(thread_ns=None), None, None),  # its clock counts in ticks
         (changed(thread_ns=0), None, None),
         (changed(thread_ns=3_020_000, cpu_ns=3_020_000), 3_020_000, 0.0),
-        (
-            changed(thread_ns=3_040_000, cpu_ns=3_040_000),
-            None,
-            None,
-        ),  # more than there was: clocks contradict each other
+        (changed(thread_ns=3_040_000, cpu_ns=3_040_000), None, None),  # more than there was: clocks contradict it
         (changed(cpu_ns=1_005_000), 1_000_000, 2 / 3),
         (changed(cpu_ns=1_020_000), None, None),  # another thread of its own process computed, and may have waited
         (changed(throttled=1), None, None),  # a quota is no other process
-        (
-            changed(on_calling_thread=False),
-            None,
-            2 / 3,
-        ),  # of the three milliseconds of a core that its threads asked for
+        (changed(on_calling_thread=False), None, 2 / 3),  # of the milliseconds of a core that its threads asked for
         (changed(on_calling_thread=False, delayed_ns=None), None, None),
         (replace(PREEMPTED, account=None), None, None),  # of an older run
     ],
