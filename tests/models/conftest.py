@@ -11,8 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from harness import process
-from harness.models import ModelArtifact, materialize
-from harness.models.materialize import lay_out
+from harness.models.materialize import ModelArtifact, lay_out, materialize
 from harness.models.model import Model
 from harness.toolchain import Toolchain
 from harness.verify.outputs import ModuleCall, run_once

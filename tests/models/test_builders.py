@@ -9,8 +9,9 @@ import pytest
 from iree.compiler import ir
 
 from harness.errors import SuiteError
-from harness.models import BuiltModel, check_params, find_builder, load_argument
-from harness.models.builder import BUILDERS
+from harness.models import BuiltModel
+from harness.models.builder import BUILDERS, check_params, find_builder
+from harness.models.inputs import load_argument
 from harness.models.mlp import Parameters, weights
 from harness.models.onnx_file import run_onnx
 from tests.models.conftest import Make, RunMain

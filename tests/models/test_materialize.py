@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from harness import process
 from harness.errors import CaseError, SuiteError
-from harness.models import Builder, BuiltModel, describe, load_argument, record, sources
-from harness.models.inputs import HELD_AS, bf16_bits, make_array, resolve, write_arguments
-from harness.models.materialize import MODULE_FILE, input_files, lay_out
+from harness.models import Builder, BuiltModel, sources
+from harness.models.inputs import HELD_AS, bf16_bits, describe, load_argument, make_array, resolve, write_arguments
+from harness.models.materialize import MODULE_FILE, input_files, lay_out, record
 from harness.models.model import Input, Model
 from harness.models.residual_dense_block import BUILDER
 from harness.plugins.options import NoOptions

@@ -12,8 +12,9 @@ import pytest
 from numpy.typing import NDArray
 
 from harness.errors import CaseError
-from harness.models import BuiltOnnx, check_params, crepe, find_builder
+from harness.models import BuiltOnnx, crepe
 from harness.models import realesrgan as module
+from harness.models.builder import check_params, find_builder
 from harness.models.efficientnet_lite0 import fold_norm
 from harness.models.inputs import make_array
 from harness.models.minilm import write_sentence_encoder

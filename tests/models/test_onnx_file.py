@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from onnx import numpy_helper
 
 from harness.errors import CaseError, SuiteError
-from harness.models import load_argument
+from harness.models.inputs import load_argument
 from harness.models.model import Input, Model
 from harness.models.onnx_file import OPSET, onnxruntime_version, read_onnx, read_static, run_onnx, with_static_inputs
 from harness.models.weights import WeightFile
