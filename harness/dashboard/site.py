@@ -116,8 +116,10 @@ def make_dashboard(
         _write_many(folder, "run", run_files(gathered), progress)
         _write_many(folder, "series", series_files(gathered), progress)
         _write_many(folder, "comparison", comparison_files(gathered, compared), progress)
-        for name, picture in race_pictures(tunings):
-            (folder / "data" / name).write_bytes(picture)
+        for tuning in (tuning for tuning in tunings if tuning.moments):
+            for mode, theme in THEMES.items():
+                picture = folder / "data" / f"race-{tuning_facts(tuning)['key']}-{mode}.svg"
+                picture.write_bytes(draw_race(tuning).file(theme, "svg"))
         lists = {
             "runs": run_list(gathered),
             "series": series_list(gathered),
@@ -154,9 +156,9 @@ def make_dashboard(
         environment = _environment()
         for name in environment.list_templates(filter_func=lambda name: name not in (*PARTS, ONE_TUNING)):
             _write(folder / name, environment.get_template(name).render(file=name, **facts))
-        for tuning in facts["tunings"]:
-            one = environment.get_template(ONE_TUNING).render(file=tuning["file"], tuning=tuning, **facts)
-            _write(folder / tuning["file"], one)
+        for shown in facts["tunings"]:
+            one = environment.get_template(ONE_TUNING).render(file=shown["file"], tuning=shown, **facts)
+            _write(folder / shown["file"], one)
         progress.step("pages")
 
 
@@ -218,13 +220,6 @@ def tuning_facts(found: Tuning) -> dict[str, Any]:
         "ratio": interval_text(beside.ratio, beside.ci_low, beside.ci_high) if beside is not None else "",
         "page": tuning_page(found, View(full=True)),  # whose first part is the answer
     }
-
-
-def race_pictures(tunings: Iterable[Tuning]) -> Iterator[tuple[str, bytes]]:
-    """Name and content of the pictures of those in which something was timed, one for each theme."""
-    for found in tunings:
-        for name, theme in THEMES.items() if found.moments else ():
-            yield f"race-{tuning_facts(found)['key']}-{name}.svg", draw_race(found).file(theme, "svg")
 
 
 def pieces(sentence: Sentence) -> list[tuple[str, bool]]:

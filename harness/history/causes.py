@@ -137,9 +137,9 @@ class ChangeEvidence:
         return self.before.program == self.after.program
 
     @property
-    def same_harness(self) -> bool:
-        """Whether the harness's commit is the same on both sides."""
-        return self.before.commit == self.after.commit
+    def commits(self) -> str:
+        """The harness's, before and after; "" where it is the same."""
+        return commits_text(self.before.commit, self.after.commit)
 
     @property
     def other_input(self) -> bool:
@@ -279,9 +279,9 @@ def explain(change: ChangeEvidence) -> Explanation:
 
 def _given_otherwise(change: ChangeEvidence, why: str) -> Explanation:
     """Neither the compiler's nor the machine's: the harness's where its commit changed."""
-    if change.same_harness:
+    if not change.commits:
         return "unknown", f"{why}, under the same harness{_machine_changes(change)}"
-    return "harness", f"{why}, and the harness changed ({commits_text(change.before.commit, change.after.commit)})"
+    return "harness", f"{why}, and the harness changed ({change.commits})"
 
 
 def _compile_time(change: ChangeEvidence) -> Explanation:
@@ -371,9 +371,8 @@ def _compiler(change: ChangeEvidence, why: str) -> Explanation:
 def _not_the_compiler(change: ChangeEvidence, why: str) -> Explanation:
     """The machine's, unless nothing changed but the harness."""
     changed = _machine_changes(change)
-    if change.kind == "step" and not change.same_harness and not changed:
-        commits = commits_text(change.before.commit, change.after.commit)
-        return "harness", f"{why}, and nothing else that runs record changed but the harness ({commits})"
+    if change.kind == "step" and change.commits and not changed:
+        return "harness", f"{why}, and nothing else that runs record changed but the harness ({change.commits})"
     return "machine", f"{why}{changed or '; nothing that runs record of the machine changed'}"
 
 

@@ -36,9 +36,6 @@ _SURE = 3.0
 _SHARE = 0.25
 _MOST = 0.5
 
-# Places in `Runs` of the runs before a change and of those after it, each `(runs,)`.
-RunsOfLevels = tuple[NDArray[np.int64], NDArray[np.int64]]
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SeriesChange:
@@ -89,8 +86,8 @@ class SeriesChange:
         ]
 
     @cached_property
-    def levels(self) -> RunsOfLevels:
-        """The runs that show the level before the change, and those that show the level after it.
+    def levels(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Places in `Runs` of the runs that show the level before the change, and of those that show that after it.
 
         They reach up to the neighbouring changes, which need not follow each other: a drift may have a step inside.
         """

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import cycle
 from typing import TYPE_CHECKING
 
@@ -59,9 +60,13 @@ def panels_of(report: Report) -> list[Panel]:
             f"no arithmetic was counted{why}; run its suite again with this harness, or draw its latencies with "
             "--kind variants"
         )
-    panels: dict[str, Panel] = {}
+    points: dict[str, list[Point]] = defaultdict(list)
+    peaks: dict[str, Peak | None] = {}
     for section in report.sections:
-        points = tuple(
+        measured = section.peak is not None and section.peak.operations_per_s and section.peak.bytes_per_s
+        place = f"{section.device} of {section.host}" if section.host else section.device
+        peaks.setdefault(place, section.peak if measured else None)
+        points[place] += (
             Point(
                 model=row.model,
                 label=section.label(row),
@@ -72,12 +77,7 @@ def panels_of(report: Report) -> list[Panel]:
             for row in section.rows
             if row.status == "measured" and row.attained is not None
         )
-        measured = section.peak is not None and section.peak.operations_per_s and section.peak.bytes_per_s
-        place = f"{section.device} of {section.host}" if section.host else section.device
-        panel = Panel(device=place, points=(), peak=section.peak if measured else None)
-        panel = panels.get(place, panel)
-        panels[place] = replace(panel, points=(*panel.points, *points))
-    return [panel for panel in panels.values() if panel.points]
+    return [Panel(device=place, points=tuple(own), peak=peaks[place]) for place, own in points.items() if own]
 
 
 def roofline_of(panels: Sequence[Panel], title: str, subtitle: str) -> Drawing:

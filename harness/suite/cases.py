@@ -354,11 +354,6 @@ def _not_applicable(variant: Variant, device: Device, toolchain: str, plugins: S
     return None
 
 
-# Peers run on this machine's CPU: beside what llvm-cpu makes for one local device.
-_PEER_BACKEND = "llvm-cpu"
-_PEER_TAG = "peer"
-
-
 class SuitePeer(Protocol):
     """What a case holds of a peer with the options that a suite gives it: harness.peers.peer.AppliedPeer."""
 
@@ -383,8 +378,8 @@ def peer_cases(
     missing: Mapping[str, str],
     unavailable: str | None,
 ) -> list[Case]:
-    """The cases of all peers for one model on one device; [] where peers do not run."""
-    if device.backend != _PEER_BACKEND or device.more_uris:
+    """The cases of all peers for one model on one device; [] but beside what llvm-cpu makes for one local device."""
+    if device.backend != "llvm-cpu" or device.more_uris:
         return []
 
     def identity(peer: SuitePeer) -> str:
@@ -409,7 +404,7 @@ def peer_cases(
             compile_flags=(),
             run_flags=(),
             plugins=(),
-            tags=tuple(dict.fromkeys((*model.tags, _PEER_TAG, *device.tags))),
+            tags=tuple(dict.fromkeys((*model.tags, "peer", *device.tags))),
             skip=unavailable or missing.get(peer.label),
             peer=peer.name,
         )
