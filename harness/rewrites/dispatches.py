@@ -28,13 +28,12 @@ from itertools import count
 from typing import NamedTuple
 
 from iree.compiler import ir
-from iree.compiler.dialects import linalg
 
 from harness.rewrites.operations import (
     body_of,
-    copy_annotations,
     depends,
     find,
+    generic_like,
     is_parallel,
     operations_of,
     produced_by,
@@ -336,11 +335,8 @@ def _repeat(generic: ir.Operation, inits: Sequence[ir.Value]) -> list[ir.Value]:
     """
     inputs = list(generic.operands)[:-1]
     maps = list(generic.attributes["indexing_maps"])
-    maps = ir.ArrayAttr.get([*maps, *maps[-1:] * (len(inits) - 1)])
-    types = [init.type for init in inits]
-    with ir.InsertionPoint(generic), generic.location:
-        repeated = linalg.GenericOp(types, inputs, inits, maps, generic.attributes["iterator_types"]).operation
-    body_of(generic).append_to(repeated.regions[0])
+    maps += maps[-1:] * (len(inits) - 1)
+    repeated = generic_like(generic, inputs, inits, maps, generic.attributes["iterator_types"])
     body = body_of(repeated)
     for init in inits[1:]:
         body.add_argument(init.type.element_type, generic.location)
@@ -348,7 +344,6 @@ def _repeat(generic: ir.Operation, inits: Sequence[ir.Value]) -> list[ir.Value]:
     with ir.InsertionPoint(end), end.location:
         ir.Operation.create("linalg.yield", operands=[end.operands[0]] * len(inits))
     end.erase()
-    copy_annotations(generic, repeated)
     return list(repeated.results)
 
 

@@ -13,9 +13,9 @@ from iree.compiler.dialects import arith, linalg
 from harness.rewrites.operations import (
     body_of,
     constant_number,
-    copy_annotations,
     erase,
     find,
+    generic_like,
     is_elementwise,
     is_number,
     is_parallel,
@@ -122,15 +122,10 @@ def _update(op: ir.Operation, position: int) -> None:
     inputs = [op.operands[number] for number in range(len(maps) - 1)]
     previous = inputs.pop(position)
     del maps[position]
-    with ir.InsertionPoint(op), op.location:
-        updating = linalg.GenericOp(
-            [op.result.type], inputs, [previous], ir.ArrayAttr.get(maps), op.attributes["iterator_types"]
-        ).operation
-    body = body_of(op)
-    body.append_to(updating.regions[0])
+    updating = generic_like(op, inputs, [previous], maps, op.attributes["iterator_types"])
+    body = body_of(updating)
     body.arguments[position].replace_all_uses_with(body.arguments[len(body.arguments) - 1])
     body.erase_argument(position)
-    copy_annotations(op, updating)
     replace(op, updating.result)
 
 
@@ -227,17 +222,13 @@ def generalize_products(module: ir.Module) -> int:
     """
     products = [op for op in find(module, *_NAMED_PRODUCTS) if len(op.results) == 1]
     for op in products:
-        maps = linalg.get_indexing_maps(op)
+        maps = list(linalg.get_indexing_maps(op))
         *inputs, init = op.operands
-        with ir.InsertionPoint(op), op.location:
-            out = maps[len(maps) - 1].value
-            parallel = {ir.AffineDimExpr(expression).position for expression in out.results}  # the others are summed
-            kinds = ["parallel" if loop in parallel else "reduction" for loop in range(out.n_dims)]
-            iterators = ir.ArrayAttr.get([ir.Attribute.parse(f"#linalg.iterator_type<{kind}>") for kind in kinds])
-            generic = linalg.GenericOp([op.result.type], inputs, [init], maps, iterators).operation
-        body_of(op).append_to(generic.regions[0])
-        copy_annotations(op, generic)
-        replace(op, generic.result)
+        out = maps[-1].value
+        parallel = {ir.AffineDimExpr(expression).position for expression in out.results}  # the others are summed
+        kinds = ["parallel" if loop in parallel else "reduction" for loop in range(out.n_dims)]
+        iterators = ir.ArrayAttr.get([ir.Attribute.parse(f"#linalg.iterator_type<{kind}>") for kind in kinds])
+        replace(op, generic_like(op, inputs, [init], maps, iterators).result)
     return len(products)
 
 

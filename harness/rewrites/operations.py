@@ -133,6 +133,18 @@ def copy_annotations(source: ir.Operation, target: ir.Operation) -> None:
             target.attributes[name] = source.attributes[name]
 
 
+def generic_like(
+    op: ir.Operation, inputs: Sequence[ir.Value], inits: Sequence[ir.Value], maps: Sequence[ir.Attribute], kinds: object
+) -> ir.Operation:
+    """A linalg.generic in front of a structured operation, with its body and what others have attached to it."""
+    results = [init.type for init in inits]
+    with ir.InsertionPoint(op), op.location:
+        generic = linalg.GenericOp(results, inputs, inits, ir.ArrayAttr.get(maps), kinds).operation
+    body_of(op).append_to(generic.regions[0])
+    copy_annotations(op, generic)
+    return generic
+
+
 def replace(op: ir.Operation, value: ir.Value) -> None:
     """Let a value take the place of an operation's one result; the operation goes."""
     op.result.replace_all_uses_with(value)

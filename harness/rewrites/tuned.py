@@ -16,7 +16,6 @@ So `name_convolutions` first gives such generics their names.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from iree.compiler import ir
 from iree.compiler.dialects import linalg
@@ -48,16 +47,10 @@ _CHANNELS = 64
 OF_ROWS = {(64, 32): False, (32, 16): True}
 
 
-class RegisterTile(NamedTuple):
-    """Columns of the image, or rows, by output channels."""
-
-    rows: int
-    columns: int
-    channels: int
-
-
-def register_tile(width: int, channels: int, *, lanes: int, registers: int, height: int = 1) -> RegisterTile | None:
-    """The tile that loads least for each multiplication."""
+def register_tile(
+    width: int, channels: int, *, lanes: int, registers: int, height: int = 1
+) -> tuple[int, int, int] | None:
+    """The tile that loads least for each multiplication: rows and columns of the image by output channels."""
     tiles = [
         (_cost(pixels, vectors), -pixels * vectors, of_rows, pixels, vectors)
         for vectors in _VECTORS
@@ -70,7 +63,7 @@ def register_tile(width: int, channels: int, *, lanes: int, registers: int, heig
         return None
     *_, of_rows, pixels, vectors = min(tiles)
     rows, columns = (pixels, 1) if of_rows else (1, pixels)
-    return RegisterTile(rows, columns, vectors * lanes)
+    return rows, columns, vectors * lanes
 
 
 def _fits(pixels: int, vectors: int, registers: int) -> bool:
@@ -99,13 +92,14 @@ def configure(
     tile = register_tile(width, channels, lanes=lanes, registers=registers, height=height if of_rows else 1)
     if tile is None:
         return None
+    tile_rows, tile_columns, tile_channels = tile
     # Most rows up to _ROWS, fewest channels from _CHANNELS up: both are whole tiles and divide all there are.
-    rows = tile.rows * _largest_divisor(height // tile.rows, max(1, _ROWS // tile.rows))
-    wholes = (tile.channels * number for number in divisors(channels // tile.channels))
+    rows = tile_rows * _largest_divisor(height // tile_rows, max(1, _ROWS // tile_rows))
+    wholes = (tile_channels * number for number in divisors(channels // tile_channels))
     distributed = min(whole for whole in wholes if whole >= min(_CHANNELS, channels))
     return {
         "distribution": [1, rows, width, distributed, 0, 0, 0],
-        "vector_common_parallel": [1, tile.rows, tile.columns, tile.channels, 0, 0, 0],
+        "vector_common_parallel": [1, tile_rows, tile_columns, tile_channels, 0, 0, 0],
         "vector_reduction": [0, 0, 0, 0, 1, 1, _largest_divisor(channels_in, _UNROLL)],
     }
 
