@@ -15,14 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from harness.bisect.search import Measured, Unusable
-from harness.bisect.trials import (
-    ERROR,
-    JUDGED_OF_SEARCH,
-    Place,
-    as_measured,
-    rule_of_measurements,
-    try_pair,
-)
+from harness.bisect.trials import ERROR, JUDGED_OF_SEARCH, Place, as_measured, rule_of_measurements, try_pair
 from harness.compare.pairs import Pair, side_of
 from harness.compare.samplers import MeasurementPolicy
 from harness.compare.sides import noise_of

@@ -69,11 +69,7 @@ def compare_sides(
     if options.remeasure:
         place = session.executor.rows(plan, directory, progress, session.noise)
         bench = RowBench(
-            place=place,
-            toolchains=toolchains,
-            directory=directory,
-            progress=progress,
-            memory_bytes=limits.memory_bytes,
+            place=place, toolchains=toolchains, directory=directory, progress=progress, memory_bytes=limits.memory_bytes
         )
         try:
             rows = remeasure(plan, bench)

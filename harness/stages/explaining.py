@@ -292,7 +292,13 @@ class ExplanationSession(SidesSession[ExplainOptions, ExplanationDirectory]):
             return AskedPair(pair=pair_of_variant(side, options.variant, case), base=side, head=side, within=True)
         first, second = named
         if not (isinstance(first, Path) and isinstance(second, Path)):
-            case = self.case = case or _only_case(named, options.suite)
+            if case is None:
+                place = options.suite or next((side for side in named if isinstance(side, Path)), None)
+                if place is None:
+                    how = "give --suite, as in --suite suites/esrgan.toml"
+                    raise UsageError(f"neither side is a run, so the case needs a suite; {how}")
+                case = the_case(None, cases_in(place), place)
+            self.case = case
         if options.suite is not None and isinstance(first, str) and isinstance(second, str):
             case_meant(options.suite, case)
         base, head = self.resolve((first, second))
@@ -309,15 +315,6 @@ def _apart(options: ExplainOptions) -> tuple[tuple[str, ...], str | None]:
     if len(words) == number + 1 and options.case is not None:
         raise UsageError(f"{words[-1]} and --case {options.case} both say which case is meant; leave one of them out")
     return words[:number], words[number] if len(words) > number else options.case
-
-
-def _only_case(sides: Sequence[Named], suite: Path | None) -> str:
-    place = suite or next((side for side in sides if isinstance(side, Path)), None)
-    if place is None:
-        raise UsageError(
-            "neither side is a run, so the case needs a suite; give --suite, as in --suite suites/esrgan.toml"
-        )
-    return the_case(None, cases_in(place), place)
 
 
 def pair_of_runs(base: Side, head: Side, case: str | None) -> Pair:

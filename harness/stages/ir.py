@@ -32,7 +32,7 @@ from harness.records.run import Build, Failure, ModelRecord
 from harness.stages.build import request_for
 from harness.stages.models import materialize_models, writing_the_cache
 from harness.stages.options import IrOptions, compile_limits
-from harness.stages.prepare import Prepared, prepare
+from harness.stages.prepare import prepare
 from harness.store.folders import find_folder
 from harness.store.run_directory import HEADER_FILE, load_run
 from harness.suite.cases import Selection, case_names
@@ -229,7 +229,14 @@ def _cases_of_suite(
     prepared = prepare(
         suite, Selection(patterns=tuple(glob.escape(name.case) for name in named)), tuple(versions.values())
     )
-    chosen = {name: _planned(suite, prepared, name.case, toolchains[name.release]) for name in named}
+    chosen: dict[NamedCase, Case] = {}
+    for name in named:
+        release = toolchains[name.release].version
+        names = (name.case, f"{name.case}:{release}") if len(prepared.toolchains) > 1 else (name.case,)
+        case = chosen[name] = next(case for case in prepared.cases if case.name in names)
+        _require_variant(case, suite)
+        if case.skip is not None:
+            raise CaseError("compile", f"{case.name} is skipped here: {case.skip}")
     prepared = replace(prepared, cases=tuple(chosen.values()))
     artifacts = materialize_models(prepared, limits, progress)
     progress.stage("Compile", len(chosen))
@@ -246,15 +253,6 @@ def _cases_of_suite(
             raise CaseError(build.failure.stage, f"{case.name}: {build.failure.message}", build.failure.stderr)
         found[name] = case, Compiled.of(build, artifact, artifact.mlir, prepared.toolchain_of(case), limits)
     return found
-
-
-def _planned(suite: Path, prepared: Prepared, name: str, toolchain: Toolchain) -> Case:
-    names = (name, f"{name}:{toolchain.version}") if len(prepared.toolchains) > 1 else (name,)
-    case = next(case for case in prepared.cases if case.name in names)
-    _require_variant(case, suite)
-    if case.skip is not None:
-        raise CaseError("compile", f"{case.name} is skipped here: {case.skip}")
-    return case
 
 
 def _require_variant(case: Case, where: Path) -> None:

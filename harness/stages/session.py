@@ -142,11 +142,7 @@ class SidesSession(Generic[_Options, _Folder]):
     directory: type[_Folder]
 
     def __init__(
-        self,
-        options: _Options,
-        sides: Sequence[Named] = (),
-        words: Sequence[str] = (),
-        folder: _Folder | None = None,
+        self, options: _Options, sides: Sequence[Named] = (), words: Sequence[str] = (), folder: _Folder | None = None
     ) -> None:
         """Begin it with the words of a command line, or go on with the one in a folder."""
         self.options, self.environment = options, environment_here()  # The options that it was begun with
