@@ -37,7 +37,7 @@ ROWS: dict[str, tuple[str, str | None, str]] = {
     "shared-concat": ("measured", "faster", "share-concats matched 5 places"),
     "aggressive-im2col": ("same", "same", "same module as im2col"),
     "wide-vectors": ("failed", None, "failed at compile: iree-compile exited with status 1: model.mlir:14:12: error"),
-    "pixel-shuffle": ("failed", None, "wrong output: its output 0 differs in 302,481 of 357,120 values, "),
+    "pixel-shuffle": ("failed", None, "wrong output: its output 0 differs in 302,481 of 357,120 values"),
     "ukernels": ("failed", None, "failed at measure: the worker ended by signal 11 while loading the module"),
     "strided": ("expected failure", None, "expected to fail: failed at compile: iree-compile exited"),
     "onnx-if": ("measured", "same", 'expected to fail with "onnx.If", but works now'),
