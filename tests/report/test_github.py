@@ -1,7 +1,6 @@
 """What GitHub shows of a comparison or a run: the command, and commands without paths of the machine."""
 
 from dataclasses import asdict, replace
-from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
@@ -12,67 +11,37 @@ from harness.records.run import Run
 from harness.report import render
 from harness.report.github import portable, render_comment
 from harness.report.run_report import build_report
-from harness.store.work_directory import ComparisonDirectory
 from tests.report.builders import MACHINE, RUN_URL, SELFCHECK, make_comparison, make_side, make_timed
+from tests.store.made import a_comparison
 
-ACTIONS = {
-    "GITHUB_SERVER_URL": "https://github.com",
-    "GITHUB_REPOSITORY": "org/repo",
-    "GITHUB_RUN_ID": "123",
-}
+ACTIONS = {"GITHUB_SERVER_URL": "https://github.com", "GITHUB_REPOSITORY": "org/repo", "GITHUB_RUN_ID": "123"}
 
 
-@pytest.fixture(autouse=True)
-def _outside_of_actions(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in (*ACTIONS, "GITHUB_STEP_SUMMARY"):
-        monkeypatch.delenv(name, raising=False)
-
-
-def report(*words: str | Path) -> int:
-    """The exit status."""
-    return run_command_line(["report", *map(str, words)])
-
-
-# --- For GitHub ---
-
-
-@pytest.fixture
-def kept(tmp_path: Path) -> Path:
-    """A comparison with one regression."""
-    comparison = make_comparison([make_timed("m/v@d", 1.0, 1.2, "regressed")])
-    with ComparisonDirectory.create(tmp_path, "nightly", datetime(2026, 2, 1, tzinfo=timezone.utc)) as directory:
-        found = replace(comparison, id=directory.path.name)
-        directory.finish(render(found, "json").encode(), "# A comparison\n")
-    return directory.path
-
-
-def test_comment_full_report_and_summary(
-    kept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_comment_full_report_and_summary_in_a_job_of_actions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    kept = a_comparison(tmp_path, verdict="regressed")
+
+    def report(*words: str | Path) -> int:
+        return run_command_line(["report", str(kept), *map(str, words)])
+
     comment, full, summary = (tmp_path / name for name in ("comment.md", "report.md", "summary.md"))
     summary.write_text("An earlier step.\n")
-    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
-    assert report(kept, "--format", "github", "--out", comment, "--full-out", full) == 1
+    for name, value in {**ACTIONS, "GITHUB_STEP_SUMMARY": str(summary)}.items():
+        monkeypatch.setenv(name, value)
+    assert report("--format", "github", "--out", comment, "--full-out", full) == 1
     said = capsys.readouterr()
     assert said.out == ""
     assert f"The job's summary was appended to {summary}." in said.err
     assert comment.read_text().startswith("<!--harness comparison: suites/esrgan.toml-->\n\n## Abbreviated")
+    assert f"For more information: [Workflow run]({RUN_URL})" in comment.read_text()
     assert "## Full Benchmark Summary of `suites/esrgan.toml`" in full.read_text()
     assert summary.read_text().startswith("An earlier step.\n\n<!--harness comparison")
     length = summary.stat().st_size
-    report(kept, "--format", "markdown")  # which writes no summary
+    report("--format", "markdown")  # which writes no summary
     assert summary.stat().st_size == length
-    report(kept, "--format", "github", "--full")
+    report("--format", "github", "--full")
     assert "## Full Benchmark Summary of `suites/esrgan.toml`" in capsys.readouterr().out
-
-
-def test_links_of_actions_are_found_by_themselves(
-    kept: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, value in ACTIONS.items():
-        monkeypatch.setenv(name, value)
-    report(kept, "--format", "github")
-    assert f"For more information: [Workflow run]({RUN_URL})" in capsys.readouterr().out
 
 
 RUNNER = "/ci/temporary/results"
