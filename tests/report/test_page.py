@@ -4,6 +4,8 @@ markdown-it is a CommonMark parser with GitHub's tables and strike-through: what
 """
 
 import html
+import json
+import math
 import re
 from html import unescape
 
@@ -168,6 +170,8 @@ def test_one_declaration_feeds_tables_csv_and_json() -> None:
     assert columns == [("case", ("a\nb", "c")), ("latency (ms)", ("2.500", "-"))]
     assert to_csv(records(fields, rows)) == "case,latency_ns,right\na b,2500000.0,true\nc,,\n"
     assert '"latency_ns": 2500000.0' in to_json({"rows": records(fields, rows)})
+    for text in ("plain", "\ud800"):  # which is half a surrogate pair
+        assert json.loads(to_json({"text": text, "none": [math.nan, math.inf]}))["none"] == [None, None]
     assert to_csv([]) == ""
 
 
