@@ -1,12 +1,9 @@
 """An ordered history -> the steps in it, the largest first, with as few measurements as it takes.
 
-A search halves a stretch of positions whose two ends differ. Every position in between is measured beside the stretch's
-first one, and belongs to the end that it is nearer to: the edge lies half way between the two, in the logarithm. A few
-generations place what lies plainly by one end; only the rest is judged. The step that a search ends with is judged
-directly; where it is not there, what was placed is judged too. Other steps are searched for where two positions that
-were measured one after the other lie so far apart that it matters.
-
-Positions that cannot be measured are passed over. Where they stand at a step, it is known to lie in a range.
+A search halves a stretch whose two ends differ: every position in between, measured beside the stretch's first one,
+belongs to the end that it is nearer to, half way in the logarithm. A few generations place what lies plainly by one
+end; the rest is judged, and so is the step that a search ends with. Other steps are searched for where neighbours lie
+so far apart that it matters. Positions that cannot be measured are passed over, so a step may lie in a range.
 """
 
 import math

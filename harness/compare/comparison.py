@@ -182,7 +182,7 @@ def recorded(plan: Plan) -> list[Row]:
 def judge_plan(plan: Plan, base: Timings, head: Timings) -> dict[str, Judged]:
     """Judge all that was recorded, by name: also what patterns leave out, which makes no row that is left surer."""
     pairs = {pair.name: pair for pair in plan.every if plan.fates[pair.name] is None}
-    return judge_recorded(pairs, base, head, plan.rules[LATENCY.name], within=plan.within)
+    return judge_recorded(pairs, base, head, plan.rules[LATENCY.name])
 
 
 def conclude(

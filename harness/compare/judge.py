@@ -1,9 +1,8 @@
 """The one judge of latencies: estimates of rows that are judged together -> a verdict for each.
 
 `harness run`, `harness report` and `harness compare` all end here. The sample of a row is one number a generation, the
-log ratio of head and base. A comparison that measures takes as many generations as its rule asks for (see
-harness.compare.engine, which shares the floor, the correction over rows and `standing` with this). A run has the few
-that it recorded; `judge` says what follows from those.
+log ratio of head and base. A comparison that measures takes as many generations as its rule asks for
+(harness.compare.engine); of the few that a run recorded, `judge` says what follows.
 """
 
 from __future__ import annotations
@@ -103,12 +102,10 @@ class Timings:
         return Estimate(where=where, confidence=rule.confidence, rounds=rounds)
 
 
-def judge_recorded(
-    pairs: Mapping[str, Pair], base: Timings, head: Timings, rule: Rule, *, within: bool
-) -> dict[str, Judged]:
-    """Judge the latencies of pairs together, by name."""
+def judge_recorded(pairs: Mapping[str, Pair], base: Timings, head: Timings, rule: Rule) -> dict[str, Judged]:
+    """Judge the latencies of pairs together, by name; within a run both sides are the same."""
     estimates = {
-        name: head.within(pair, rule) if within else head.beside(base, pair, rule) for name, pair in pairs.items()
+        name: head.within(pair, rule) if base is head else head.beside(base, pair, rule) for name, pair in pairs.items()
     }
     stand = judge({name: estimate for name, estimate in estimates.items() if estimate is not None}, rule)
     found = {}

@@ -25,15 +25,7 @@ from harness.records.run import Build, Failure, PluginEffect, Sizes, Statistics
 from harness.suite.flags import normalised
 from harness.toolchain import Toolchain
 from harness.toolchain.host_cpu import target_cpu
-from harness.toolchain.tools import (
-    COMPILE_MORE,
-    error_lines,
-    excerpt,
-    run_tool,
-    status_text,
-    tail,
-    warning_lines,
-)
+from harness.toolchain.tools import COMPILE_MORE, error_lines, excerpt, run_tool, status_text, tail, warning_lines
 
 MODEL_FILE = "model.mlir"
 MODULE_FILE = "module.vmfb"

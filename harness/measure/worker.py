@@ -51,11 +51,9 @@ class Callee(Protocol):
 
     def call(self, calls: int) -> int:
         """Time a batch of calls; nanoseconds."""
-        ...
 
     def results(self) -> list[Any]:
         """Call once, untimed; the results as numpy arrays."""
-        ...
 
 
 class Loaded:

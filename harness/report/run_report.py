@@ -145,7 +145,7 @@ def build_report(run: Run) -> Report:
     timings, plan = Timings(side), plan_run(side)
     rule = plan.rules[LATENCY.name]
     judged = judge_plan(plan, timings, timings)
-    of_peers = judge_recorded({pair.name: pair for pair in pair_peers(side)}, timings, timings, rule, within=True)
+    of_peers = judge_recorded({pair.name: pair for pair in pair_peers(side)}, timings, timings, rule)
     comparison = conclude(
         plan,
         [judged[pair.name].row for pair in plan.open],

@@ -10,7 +10,7 @@ import pytest
 from harness.compare.comparison import plan_comparison
 from harness.compare.judge import Timings, judge, judge_recorded, rules_of
 from harness.compare.options import CompareOptions
-from harness.compare.pairs import Pair, Side, pair_runs, pair_variants
+from harness.compare.pairs import Side, pair_runs, pair_variants
 from harness.errors import UsageError
 from harness.metrics import FLOORS
 from harness.records.comparison import Row
@@ -85,20 +85,14 @@ NOTHING = "no turns of both sides that took any time by the clock were recorded"
 WOBBLE = (0.999, 1.001, 1.0, 1.0005, 0.9995)
 
 
-def rows_of(pairs: Sequence[Pair], base: Side, head: Side, *, within: bool) -> dict[str, Row]:
-    named = {pair.name: pair for pair in pairs}
-    judged = judge_recorded(named, Timings(base), Timings(head), RULE, within=within)
-    return {name: found.row for name, found in judged.items()}
-
-
 def between(base: Side, head: Side) -> Row:
-    (row,) = rows_of(pair_runs(base, head), base, head, within=False).values()
-    return row
+    (pair,) = pair_runs(base, head)
+    return judge_recorded({"": pair}, Timings(base), Timings(head), RULE)[""].row
 
 
 def within(side: Side) -> Row:
-    (row,) = rows_of(pair_variants(side), side, side, within=True).values()
-    return row
+    (pair,), timings = pair_variants(side), Timings(side)
+    return judge_recorded({"": pair}, timings, timings, RULE)[""].row
 
 
 def alone(times_ns: Sequence[float]) -> Side:
