@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 from harness.errors import ExitCode
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY, TIMED, metric_title
-from harness.records.comparison import Comparison, Row, SelfcheckFacts, SideFacts, Verdict
+from harness.records.comparison import Comparison, Row, SelfcheckFacts, Verdict
 from harness.report.data import row_record, to_csv
 from harness.report.page import Step, Tone
 from harness.report.units import Unit, share, unit_of
@@ -339,17 +339,14 @@ def warning(comparison: Comparison) -> str:
 
 def sides_line(comparison: Comparison, *, releases: bool = True) -> str:
     """What is compared with what, and how, in one line."""
-    base, head = (_toolchains(side) for side in (comparison.base, comparison.head))
+    both = (comparison.base.toolchains, comparison.head.toolchains)
+    base, head = (f"IREE {' and '.join(toolchains)}" if toolchains else "" for toolchains in both)
     versions = head if base == head else f"{head} vs. {base}" if releases else ""
     how = "as the run recorded it" if comparison.within else "as their runs recorded them"
     if comparison.mode == "remeasured":
         how = f"both measured side by side on {comparison.machine.description}"
     run = f"of run {comparison.head.run}" if comparison.within else ""
     return ", ".join(part for part in (run, versions, how) if part)
-
-
-def _toolchains(side: SideFacts) -> str:
-    return f"IREE {' and '.join(side.toolchains)}" if side.toolchains else ""
 
 
 def reading(comparison: Comparison) -> str:
@@ -369,20 +366,16 @@ def rule_line(comparison: Comparison) -> str:
     confirmed = ""
     if comparison.mode == "remeasured":
         confirmed = f", and fresh processes show it again{f' (one-sided p at most {again:g})' if again else ''}"
-    timed = _named_floors(rows.timed)
+    floors = []
+    for metric, group in Rows(row for row in rows.timed if row.floor > 0).by_metric().items():
+        of_metric = sorted({row.floor for row in group})
+        floors.append(f"{metric_title(metric).lower()} {' or '.join(map(share, of_metric))}")
+    timed = ", ".join(floors)
     return (
         f"A timed row is changed where the change is larger than the floor"
         f"{f' ({timed})' if timed else ''}{level}{confirmed}. Counted figures need no statistics: any difference is a "
         "change, of sizes one beyond its floor."
     )
-
-
-def _named_floors(rows: Rows) -> str:
-    parts = []
-    for metric, group in Rows(row for row in rows if row.floor > 0).by_metric().items():
-        floors = sorted({row.floor for row in group})
-        parts.append(f"{metric_title(metric).lower()} {' or '.join(map(share, floors))}")
-    return ", ".join(parts)
 
 
 # --- What to do next ---

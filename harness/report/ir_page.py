@@ -3,7 +3,6 @@
 import difflib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from harness.ir.counts import Inspected, OpCounts
@@ -22,7 +21,7 @@ TELLING_OPS = ("linalg.*", "tensor.*", "flow.*", "stream.cmd.*", "memref.alloc*"
 def render_counts_json(inspected: Inspected) -> str:
     """All counts of all ops."""
     case = inspected.case
-    return to_json({"case": case.name, "id": case.id, "phases": _counts_record(inspected.counts)})
+    return to_json({"case": case.name, "id": case.id, "phases": inspected.counts})
 
 
 def counts_page(inspected: Inspected, ops: Sequence[str]) -> Page:
@@ -49,10 +48,6 @@ def _counts_table(
     changed = [any(_ARROW in texts[row] for texts in cells.values()) for row in range(len(names))]
     tones: list[Tone] = ["strong" if differs else "dim" for differs in changed] if title else []
     return [Table(title=title, columns=columns, tones=tones, after=after)]
-
-
-def _counts_record(counts: Mapping[str, OpCounts]) -> dict[str, Any]:
-    return {phase: asdict(found) for phase, found in counts.items()}
 
 
 def count_rows(counts: Mapping[str, OpCounts], patterns: Sequence[str]) -> dict[str, dict[str, int]]:
@@ -224,7 +219,7 @@ def comparison_json(compared: IrComparison) -> str:
 
     def side(case: ComparedCase) -> dict[str, Any]:
         names = {"case": case.name, "label": case.label, "toolchain": case.toolchain}
-        return {**names, "sizes": case.sizes, "phases": _counts_record(case.counts)}
+        return {**names, "sizes": case.sizes, "phases": case.counts}
 
     def lines(difference: Difference | None) -> dict[str, Any] | None:
         return None if difference is None else {"phase": difference.phase, "lines": list(difference.lines)}

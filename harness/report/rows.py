@@ -64,13 +64,6 @@ def series_id(suite: str, case_id: str, metric: str, machine_class: str, role: R
     return hashlib.sha256(text.encode()).hexdigest()[:_ID_DIGITS]
 
 
-def toolchain_role(place: int, count: int) -> Role:
-    """What the toolchain at a place (from 0) is among so many: the last is the newest, the first of several fixed."""
-    if place == count - 1:
-        return "newest"
-    return "reference" if place == 0 else "other"
-
-
 class _CaseFacts(NamedTuple):
     """What the rows of one case in one run share."""
 
@@ -90,6 +83,7 @@ def _facts_of_cases(run: Run) -> dict[str, _CaseFacts]:
     facts = {}
     for case in header.cases:
         place = places.get(case.toolchain)
+        is_newest = place in (None, len(header.toolchains) - 1)
         peers = run.environment_of(case).get("peers", {})
         columns = {
             "case": f"{case.model}/{case.variant}@{case.device}",
@@ -98,7 +92,7 @@ def _facts_of_cases(run: Run) -> dict[str, _CaseFacts]:
             "variant": case.variant,
             "device": case.device,
             "peer": case.peer or "",
-            "role": "newest" if place is None else toolchain_role(place, len(header.toolchains)),
+            "role": "newest" if is_newest else "reference" if place == 0 else "other",
             "toolchain": case.toolchain if case.peer is None else str(peers.get(case.variant, "")),
         }
         revision = header.toolchains[place].revision if place is not None else ""

@@ -175,22 +175,10 @@ def run_json(report: Report) -> str:
         }
         for section in report.sections
     ]
-    return to_json(
-        {
-            "run": _run_record(report),
-            "summary": asdict(report.summary),
-            "notes": notes_of(report),
-            "groups": groups,
-            "rows": [{**record, **_nested(row)} for record, row in zip(records(FIELDS, rows), rows, strict=True)],
-        }
-    )
-
-
-def _run_record(report: Report) -> dict[str, Any]:
     header = report.header
     of_header = ("id", "suite", "suite_name", "suite_description", "suite_sha256", "started")
     of_harness = ("harness_version", "harness_commit", "command", "settings", "environment")
-    return {
+    run = {
         **{name: getattr(header, name) for name in of_header},
         "finished": report.run.finished,
         **{name: getattr(report, name) for name in ("baseline", "machine", "cpu", "toolchains")},
@@ -199,6 +187,15 @@ def _run_record(report: Report) -> dict[str, Any]:
         "hosts": dict(report.run.environments),
         "shard": str(header.settings.get("shard") or ""),
     }
+    return to_json(
+        {
+            "run": run,
+            "summary": asdict(report.summary),
+            "notes": notes_of(report),
+            "groups": groups,
+            "rows": [{**record, **_nested(row)} for record, row in zip(records(FIELDS, rows), rows, strict=True)],
+        }
+    )
 
 
 def _nested(row: Row) -> dict[str, Any]:

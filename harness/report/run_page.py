@@ -56,7 +56,7 @@ from harness.report.run_report import (
     verdict_of,
 )
 from harness.report.run_report import verdict as outcome
-from harness.report.run_rows import Row, Section, Status, side_label
+from harness.report.run_rows import Row, Status, side_label
 from harness.report.units import Unit, unit_of
 from harness.store.files import log_path
 
@@ -155,8 +155,10 @@ def _sections(report: Report) -> list[Part]:
         columns, operations = main_columns(section), ir_columns(section)
         if any(row.remarks for row in section.rows):
             columns.append(Column("remarks", [row.remarks for row in section.rows], kind="sentence"))
+        facts = f"{section.device_facts}; " if section.device_facts else ""
+        call = (Name(section.call), "; ") if section.call else ()
         parts += [
-            Heading(section.title, level=4, aside=_how(section)),
+            Heading(section.title, level=4, aside=(facts, *call, sampling((section,)))),
             Paragraph(section.against),
             Table(columns=columns, tones=tones),
             Paragraph(roofline_line(section)),
@@ -165,12 +167,6 @@ def _sections(report: Report) -> list[Part]:
             title = "Operations, by phase of the compiler"
             parts.append(Table(title=title, columns=operations, tones=tones, folded=True))
     return parts
-
-
-def _how(section: Section) -> Sentence:
-    facts = f"{section.device_facts}; " if section.device_facts else ""
-    how = sampling((section,))
-    return (facts, Name(section.call), f"; {how}") if section.call else f"{facts}{how}"
 
 
 def _tone(row: Row) -> Tone:

@@ -256,10 +256,13 @@ def _row(case: Case, group: _Group) -> Row:
     )
     if status in ("measured", "same"):
         row = _with_times(row, timed, group)
+    shared = [f"same module as {same_as.variant}"] if same_as is not None else []
+    if same_as is not None and same_as.variant == header.baseline:
+        shared = [f"inert: it changes nothing in {case.toolchain} ({shared[0]})"]
     failed_check = check if own_failure else evidence.checks.get(timed.name)
     remarks = (
         *fate_remarks(case, status, failure, failed_check, None if own_failure or timed is case else timed),
-        *([sharing_remark(case, same_as, header.baseline)] if same_as is not None else []),
+        *shared,
         *measuring_remarks(row, len(times.generations), times.unusable.get(case.name, 0)),
         *check_remarks(check),
         *effect_remarks(case, build),
@@ -330,12 +333,6 @@ def fate_remarks(
         yield "expected to give wrong outputs, which cannot be told: there is nothing to compare them with"
     elif status in ("measured", "same") and case.known_to_fail:
         yield f"expected to {expectation}, but works now"
-
-
-def sharing_remark(case: Case, stand_in: Case, baseline: str) -> str:
-    """That a row's module is another's, of the same toolchain."""
-    same = f"same module as {stand_in.variant}"
-    return same if stand_in.variant != baseline else f"inert: it changes nothing in {case.toolchain} ({same})"
 
 
 def measuring_remarks(row: Row, generations: int, unusable: int) -> Iterator[str]:
