@@ -136,22 +136,17 @@ def make_dashboard(
             "made": made,
             "place": place,
             "place_argument": shlex.quote(place),
-            "runs": len(gathered.runs),
-            "series": len(gathered.series),
-            "newest": gathered.run_rows[-1]["started"] if gathered.run_rows else "",
+            "gathered": gathered,
             "suites": suites(gathered),
             "known": known_changes(gathered),
             "legend": LEGEND.items(),
             "outcome_days": OUTCOME_DAYS,
-            "changes": len(gathered.changes),
             "lately_days": LATELY_DAYS,
             "small": sum(map(is_small, gathered.changes)),
             "size_floor": share(FLOORS["module-size"]),
             "comparisons": compared,
             "tunings": list(map(tuning_facts, tunings)),
             "machines": machines(gathered),
-            "clocks": [row for row in gathered.run_rows if row["clock"]],
-            "notes": gathered.notes,
         }
         environment = _environment()
         for name in environment.list_templates(filter_func=lambda name: name not in (*PARTS, ONE_TUNING)):

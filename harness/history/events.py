@@ -120,11 +120,9 @@ def _overlapping(changes: Sequence[Change], places: Mapping[str, int]) -> list[l
     joined: list[list[Change]] = []
     reach = -1
     for change in sorted(changes, key=lambda change: places[change.earliest]):
-        if joined and places[change.earliest] <= reach:
-            joined[-1].append(change)
-        else:
-            joined.append([change])
-            reach = -1
+        if places[change.earliest] > reach:
+            joined.append([])
+        joined[-1].append(change)
         reach = max(reach, places[change.latest])
     return joined
 

@@ -19,15 +19,8 @@ def draw_race(found: Tuning) -> Drawing:
     if not found.moments:
         raise RunError("nothing was timed, so there is no race to draw")
 
-    def paint(canvas: Canvas) -> None:
-        _draw(canvas, found)
-        canvas.foot(
-            "Line: the best so far. Dots: each candidate of the whole program when it was last timed; filled: the "
-            "best then; triangle: above the axis."
-        )
-
     title = f"{found.model} on {found.device}, beside {found.start}"
-    return Drawing(kind="Race", title=title, lines=[found.sentence], paint=paint)
+    return Drawing(kind="Race", title=title, lines=[found.sentence], paint=lambda canvas: _draw(canvas, found))
 
 
 def _draw(canvas: Canvas, found: Tuning) -> None:
@@ -66,3 +59,7 @@ def _draw(canvas: Canvas, found: Tuning) -> None:
     text, align = cut(winner.name, room, bold=True) + ratio, "left" if is_left else "right"
     look = {"align": align, "color": theme.tones["better"], "bold": True, "bbox": theme.behind_texts}
     canvas.text(x + (10 if is_left else -10), y - 14, text, size=SMALL, **look)
+    canvas.foot(
+        "Line: the best so far. Dots: each candidate of the whole program when it was last timed; filled: the best "
+        "then; triangle: above the axis."
+    )

@@ -84,12 +84,11 @@ def draw_releases(report: Report, top: int | None = None) -> Drawing:
 
 def release_panels(report: Report) -> list[ReleasePanel]:
     """What to draw, in the report's order; models of which nothing was measured are left out."""
-    timed = (
-        section
+    return [
+        _panel(section)
         for section in report.sections
         if any(row.status == "measured" and row.peer is None for row in section.rows)
-    )
-    return [_panel(section) for section in timed]
+    ]
 
 
 def _panel(section: Section) -> ReleasePanel:

@@ -233,8 +233,7 @@ def _with_expectations(suite: Suite, cases: Sequence[Case]) -> list[Case]:
         expectation = next((rule for match, rule in rules if match(case.name)), of_model)
         if expectation is None:
             return case
-        message = expectation.message
-        return replace(case, expected_failure=message, expected_mismatch=message is None)
+        return replace(case, expected_failure=expectation.message, expected_mismatch=expectation.message is None)
 
     return [expected(case) for case in cases]
 
