@@ -32,10 +32,7 @@ class SystemFiles:
 
     def matching(self, pattern: str) -> list[str]:
         """Paths below the root that match a glob pattern, sorted."""
-        try:
-            return sorted(path.relative_to(self.root).as_posix() for path in self.root.glob(pattern))
-        except OSError:
-            return []
+        return sorted(path.relative_to(self.root).as_posix() for path in self.root.glob(pattern))
 
 
 def as_integer(text: str | None) -> int | None:

@@ -71,11 +71,7 @@ class Peer(Generic[P]):
 
 
 def missing_package(module: str, distribution: str = "") -> str | None:
-    """Why a Python package cannot be used, as a phrase; None: it is installed. Nothing is imported.
-
-    Args:
-        distribution: Its name in the package index, where that is not the module's.
-    """
+    """Why a package, whose name in the index may be another, cannot be used, as a phrase; None: it is installed."""
     return None if find_spec(module) is not None else f"{distribution or module} is not installed"
 
 

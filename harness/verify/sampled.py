@@ -39,7 +39,7 @@ def plan_sample(ir: Any, function: Any) -> Plan:
     block = function.regions[0].blocks[0]
     operations = [operation.operation for operation in block.operations]
     outputs = list(operations[-1].operands)
-    ranks = [_rank(_exported(value).type) for value in outputs]
+    ranks = [len(getattr(_exported(value).type, "shape", ())) for value in outputs]
     plans = [_plan(ir, operations, outputs, axis) for axis in range(max(ranks, default=0))]
     best = min(plans, key=lambda plan: plan.points[0], default=None)
     if best is None or best.points[0] > best.points[1] / 2:
@@ -56,10 +56,6 @@ def _exported(value: Any) -> Any:
     return value
 
 
-def _rank(type_: Any) -> int:
-    return len(type_.shape) if hasattr(type_, "shape") else 0
-
-
 def _plan(ir: Any, operations: Sequence[Any], outputs: Sequence[Any], axis: int) -> Plan:
     wanted: dict[Any, int] = {}
 
@@ -69,8 +65,8 @@ def _plan(ir: Any, operations: Sequence[Any], outputs: Sequence[Any], axis: int)
     axes = []
     for output in outputs:
         tensor = _exported(output)
-        fits = axis < _rank(tensor.type) and int(tensor.type.shape[axis]) > PLACES
-        axes.append(axis if fits else ALL)
+        shape = getattr(tensor.type, "shape", ())
+        axes.append(axis if axis < len(shape) and int(shape[axis]) > PLACES else ALL)
         want(tensor, axes[-1])
     part = whole = 0.0
     for operation in reversed(operations[:-1]):
