@@ -10,6 +10,7 @@ from harness.verify.difference import Right, unjudged
 from harness.verify.evaluate import evaluate, tolerances
 from harness.verify.interpreter import Exported, TooLongError
 from harness.verify.rounding import UnsupportedError
+from harness.verify.sampled import places
 from tests.programs import WEIGHTED, program
 
 MINUTE = 60.0
@@ -155,6 +156,16 @@ def test_what_is_not_known_is_named_and_what_takes_too_long_is_refused() -> None
     ones = np.ones((8, 8), np.float32)
     with pytest.raises(TooLongError):
         evaluate(matmul(8, 8, 8), "main", [ones, ones], {}, 0.0)
+
+
+def test_of_what_takes_too_long_some_places_are_evaluated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.verify.generic_ops.PRODUCT_S", 2e-4)  # so that all of it takes half a minute
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal(shape, dtype=np.float32) for shape in ((1024, 8), (8, 8)))
+    found = evaluate(matmul(1024, 8, 8), "main", [a, b], {}, 20.0)
+    right, allowed = tolerances(found.outputs[0])
+    assert found.axes == (0,)
+    assert (np.abs(a[places(1024)] @ b - right) <= allowed).all()
 
 
 # --- tensors ---
