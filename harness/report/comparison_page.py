@@ -50,7 +50,6 @@ from harness.report.page import (
     Code,
     Column,
     Fold,
-    Inline,
     Name,
     Page,
     Paragraph,
@@ -59,6 +58,7 @@ from harness.report.page import (
     Table,
     Warnings,
     filled,
+    listed,
 )
 from harness.report.pages import View, advice, commit_name, foot, opening, pictures_of, sides_table
 from harness.report.units import NOTHING, Unit, change_text, interval_text, p_text, percent, side_names
@@ -105,12 +105,12 @@ def _who(cause: Sequence[Fate]) -> str:
 def cause_table(fates: Iterable[Fate], *, title: str = "", why: str = "What happened") -> list[Part]:
     """A table with a row a cause, and the names of cases that it has no room for."""
     names: list[tuple[str, ...]] = []
-    listed: list[Part] = []
+    below: list[Part] = []
     causes = _by_cause(fates)
     for cause in causes:
         names.append(tuple(fate.case for fate in cause))
         if len(cause) > _MOST_IN_A_CELL:
-            listed.append(Paragraph((f"The {_who(cause)}: ", *with_commas(names[-1]))))
+            below.append(Paragraph((f"The {_who(cause)}: ", *listed(names[-1]))))
             names[-1] = (names[-1][0], f"and {len(cause) - 1:,} more")
     verdicts = [cause[0].verdict for cause in causes]
     sentences = [f"{f'{_who(cause)}: ' if len(cause) > 1 else ''}{cause[0].sentence}" for cause in causes]
@@ -120,12 +120,7 @@ def cause_table(fates: Iterable[Fate], *, title: str = "", why: str = "What happ
         Column(why, sentences, kind="sentence"),
     ]
     tones = [TONES[verdict] if verdict else "" for verdict in verdicts]
-    return [Table(title=title, columns=filled(columns), tones=tones), *listed] if causes else []
-
-
-def with_commas(names: Iterable[str]) -> Sequence[Inline]:
-    """Names in a sentence."""
-    return [piece for name in names for piece in (", ", Name(name))][1:]
+    return [Table(title=title, columns=filled(columns), tones=tones), *below] if causes else []
 
 
 def cause_details(fates: Iterable[Fate]) -> list[Part]:
@@ -375,7 +370,7 @@ def _unchanged(rows: Rows, layout: Layout, view: View) -> list[Part]:
     if view.full:
         parts += folded_part("Counted figures without a change", unchanged.counted, layout, why=False)
     if identical:
-        names = Paragraph(tuple(with_commas(row.case for row in identical)))
+        names = Paragraph(listed([row.case for row in identical]))
         parts.append(Fold(f"Identical modules ({len(identical)})", [names], aside=len(identical) > _MANY))
     return [*parts, *folded_part("A/A controls", controls(layout.comparison), layout, why=True, aside=True)]
 

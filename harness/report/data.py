@@ -9,7 +9,7 @@ from io import StringIO
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from harness.records.comparison import VERDICTS, Comparison, Row
-from harness.report.page import Cell, Column, Kind, Part, Table, Tone
+from harness.report.page import Cell, Column, Kind, Part, Sentence, Table, Tone
 from harness.report.units import NOTHING, Unit, unit_of
 from harness.store.folders import kind_of_value
 from harness.text import one_line
@@ -58,7 +58,7 @@ def table_of(
     *,
     tones: Sequence[Tone] = (),
     most: int | None = None,
-    after: Sequence[str] = (),
+    after: Sequence[Sentence] = (),
 ) -> list[Part]:
     """A table with a title; [] without rows."""
     table = Table(title=title, columns=tabulate(fields, rows), tones=tones, most=most, after=after)

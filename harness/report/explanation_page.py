@@ -276,7 +276,9 @@ def _what(explanation: Explanation, view: View) -> list[pages.Part]:
         though = f", though the {LATENCY.title.lower()} has" if explanation.latency.verdict in CHANGED else ""
         parts.append(Paragraph(f"No single part is known to have changed{though}."))
     if quiet := [name for name, part in named if part.differs_at and not _tells_most(part)]:
-        parts.append(Paragraph(("Of other code, with no known change of time: ", *_listed(quiet)), "dim"))
+        parts.append(
+            Paragraph(("Of other code, with no known change of time: ", *pages.listed(quiet, _MOST_NAMES)), "dim")
+        )
     return parts
 
 
@@ -289,12 +291,7 @@ def _group(group: Sequence[tuple[str, Part]], view: View) -> list[pages.Part]:
     lines = first_lines(part.lines, None if view.full else _MOST_LINES_HERE if view.terminal else _MOST_LINES)
     title = f"Lines{f' of {first}' if len(names) > 1 else ''} that differ at {part.differs_at}"
     code = [Code("\n".join(lines), "diff", title)] if lines else []
-    return [Paragraph((*_listed(names), ":"), "strong"), Bullets(sentences), *code]
-
-
-def _listed(names: Sequence[str]) -> list[str | Name]:
-    pieces = [piece for name in names[:_MOST_NAMES] for piece in (", ", Name(name))][1:]
-    return pieces + ([f" and {len(names) - _MOST_NAMES:,} more"] if len(names) > _MOST_NAMES else [])
+    return [Paragraph((*pages.listed(names, _MOST_NAMES), ":"), "strong"), Bullets(sentences), *code]
 
 
 def _steps(explanation: Explanation, view: View) -> list[Step]:

@@ -9,7 +9,7 @@ from harness.ir.counts import Inspected, OpCounts
 from harness.ir.differences import ComparedCase, Difference, IrComparison, Match, pipelines_differ
 from harness.metrics import PHASES
 from harness.report.data import Field, table_of, to_json
-from harness.report.page import Bullets, Code, Column, Page, Paragraph, Part, Table, Tone
+from harness.report.page import Bullets, Code, Column, Page, Paragraph, Part, Table, Tone, listed
 from harness.report.pages import first_lines
 from harness.report.units import NOTHING, PLAIN
 from harness.text import plural, shown
@@ -149,7 +149,7 @@ def _executables(compared: IrComparison) -> list[Part]:
         return [Paragraph("There are no executables at these phases.")]
     same = [_name(match) for match, difference in compared.executables if match.by and difference is None]
     rows = [row for row in compared.executables if not row[0].by or row[1] is not None]
-    after = [f"The same on both sides: {_listed(same)}."] if same else []
+    after = [("The same on both sides: ", *listed(same, _MOST_NAMES), ".")] if same else []
 
     def matched_by(row: tuple[Match, Difference | None]) -> str:
         return row[0].by or f"only {(compared.head if row[0].base is None else compared.base).label}"
@@ -163,11 +163,6 @@ def _executables(compared: IrComparison) -> list[Part]:
         Field(title="pipeline", kind="text", value=lambda row: _pipeline(row[0])),
     ]
     return table_of(fields, rows, "Executables", after=after) or [Paragraph(sentence) for sentence in after]
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return f"{', '.join(names[:_MOST_NAMES])}{more}"
 
 
 def _name(match: Match) -> str:
@@ -200,7 +195,7 @@ def _differences(compared: IrComparison) -> list[Part]:
     for (name, difference), *others in groups[:_MOST_KINDS]:
         parts.append(_code(f"{name} at {difference.phase}", difference))
         if others:
-            parts.append(Paragraph(f"So do {_listed([other for other, _ in others])}.", "dim"))
+            parts.append(Paragraph(("So do ", *listed([other for other, _ in others], _MOST_NAMES), "."), "dim"))
     if left := groups[_MOST_KINDS:]:
         parts.append(
             Paragraph(f"{plural(len(left), 'more kind')} of executables differ; --format json has all.", "dim")

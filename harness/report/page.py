@@ -199,6 +199,13 @@ def plain(sentence: Sentence) -> str:
     return sentence if isinstance(sentence, str) else sentence.text
 
 
+def listed(names: Sequence[str], most: int | None = None) -> tuple[Inline, ...]:
+    """Names in a sentence; of many the first, and how many more there are."""
+    pieces = [piece for name in names[:most] for piece in (", ", Name(name))][1:]
+    more = len(names) - len(names[:most])
+    return (*pieces, *([f" and {more:,} more"] if more else []))
+
+
 def filled(columns: Iterable[Column]) -> list[Column]:
     """Those columns in which some row says something."""
     return [column for column in columns if any(cell not in ("", NOTHING, ()) for cell in column.cells)]

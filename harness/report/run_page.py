@@ -23,7 +23,6 @@ from harness.report.comparison_page import (
     changed_lists,
     hosts_table,
     trust,
-    with_commas,
 )
 from harness.report.page import (
     Bullets,
@@ -40,6 +39,7 @@ from harness.report.page import (
     Table,
     Tone,
     Warnings,
+    listed,
 )
 from harness.report.pages import View, commit_name, foot, opening, pictures_of
 from harness.report.run_fields import ir_columns, main_columns, roofline_line
@@ -205,7 +205,7 @@ def _outputs(report: Report) -> list[Part]:
             why, also = row.check.no_second_opinion, row.check.also_against
             against = f"not checked ({row.check.against}): {why}" if why else row.check.against
             sources.setdefault(f"{against}{f' and {also}' if also and not why else ''}", []).append(row.case)
-    lines = [(f"{source}: ", *with_commas(cases)) for source, cases in sources.items()]
+    lines = [(f"{source}: ", *listed(cases)) for source, cases in sources.items()]
     return [Heading("Outputs"), Fold("What each case was held against", [Bullets(lines)])] if lines else []
 
 
