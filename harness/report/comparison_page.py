@@ -6,7 +6,6 @@ The lists are those of IREE's old comments; verdict, advice and the table below 
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from harness.compare.pairs import WHERE_ALL_IS
@@ -161,15 +160,7 @@ def _lost_parts(rows: Rows) -> list[Part]:
 # --- Lists of rows ---
 
 
-@dataclass(frozen=True, kw_only=True)
-class Layout:
-    """How the lists of a page are laid out."""
-
-    comparison: Comparison
-    titles: Callable[[str, Verdict], str] = change_title  # The heading of changed rows of a metric
-
-
-def _change_columns(rows: Sequence[Row], layout: Layout, *, why: bool) -> list[Column]:
+def _change_columns(rows: Sequence[Row], comparison: Comparison, *, why: bool) -> list[Column]:
     """The columns of rows of one metric, of those in which some row has something to say."""
     metric, unit = rows[0].metric, figure_unit(rows)
     brackets = any(row.ci_low is not None for row in rows)
@@ -184,7 +175,7 @@ def _change_columns(rows: Sequence[Row], layout: Layout, *, why: bool) -> list[C
             Column("Benchmark Name", [row.case for row in rows], kind="name"),
             number(figure_title(metric), [_value(row, unit) for row in rows], unit.name, 3),
             number(
-                f"Ratio [{interval_title(layout.comparison, metric)}]" if brackets else "Ratio",
+                f"Ratio [{interval_title(comparison, metric)}]" if brackets else "Ratio",
                 [interval_text(row.ratio, row.ci_low, row.ci_high) for row in rows] if ratios else [],
             ),
             number("p", [p_text(row.p) for row in rows], rank=4),
@@ -208,23 +199,23 @@ def _value(row: Row, unit: Unit) -> str:
     return change_text(unit.text(row.head_value), unit.text(row.base_value), told)
 
 
-def change_parts(rows: Rows, layout: Layout) -> list[Part]:
+def change_parts(rows: Rows, comparison: Comparison, titles: Callable[[str, Verdict], str]) -> list[Part]:
     """What regressed and what improved of each metric among the rows, the largest changes first."""
     return [
         part
         for metric, group in rows.of(*CHANGED).by_metric().items()
         for verdict in CHANGED
-        for part in lists(layout.titles(metric, verdict), group.of(verdict).largest_first(), layout, why=False)
+        for part in lists(titles(metric, verdict), group.of(verdict).largest_first(), comparison, why=False)
     ]
 
 
-def lists(title: str, rows: Rows, layout: Layout, *, why: bool = True, level: int = 3) -> list[Part]:
+def lists(title: str, rows: Rows, comparison: Comparison, *, why: bool = True, level: int = 3) -> list[Part]:
     """A table for each metric; `{}` in the title stands for the metric's own."""
     return [
         Table(
             title=title.replace("{}", list_title(metric)),
             level=level,
-            columns=_change_columns(group, layout, why=why),
+            columns=_change_columns(group, comparison, why=why),
             tones=[TONES[row.verdict] for row in group],
             first=MOST_SHOWN,
         )
@@ -232,10 +223,10 @@ def lists(title: str, rows: Rows, layout: Layout, *, why: bool = True, level: in
     ]
 
 
-def folded_part(summary: str, rows: Rows, layout: Layout, *, why: bool, aside: bool = False) -> list[Part]:
+def folded_part(summary: str, rows: Rows, comparison: Comparison, *, why: bool, aside: bool = False) -> list[Part]:
     """Rows folded away behind a summary, a table for each metric."""
     title = "{}" if len(rows.by_metric()) > 1 else ""
-    tables = lists(title, rows, layout, why=why, level=4)
+    tables = lists(title, rows, comparison, why=why, level=4)
     return [Fold(f"{summary} ({len(rows)})", tables, aside=aside)] if rows else []
 
 
@@ -317,7 +308,6 @@ def page(comparison: Comparison, view: View) -> Page:
     subject = (*head, " (vs. base ", base_name, f"): {sides_line(comparison, releases=not by_release)}")
     steps = next_steps(comparison)
     rows = real_rows(comparison)
-    layout = Layout(comparison=comparison)
     return Page(
         marker=("comparison", comparison.head.suite),
         title=(Name(comparison.head.suite), f": {head_name} against {base_name}")
@@ -329,9 +319,9 @@ def page(comparison: Comparison, view: View) -> Page:
             Warnings([*(f"⚠️ {said}" for said in (warning(comparison),) if said), *comparison.notes]),
             *figure_table(rows),
             *_lost_parts(Rows(comparison.rows)),
-            *lists("Violated Gates: {} 🚨", rows.violated.largest_first(), layout),
+            *lists("Violated Gates: {} 🚨", rows.violated.largest_first(), comparison),
             *_picture(comparison, rows, view),
-            *changed_lists(layout, view),
+            *changed_lists(comparison, view),
             *_method(comparison, view),
             *_commands(comparison, full=view.full),
             *(advice(steps) if view.terminal else ()),
@@ -340,12 +330,13 @@ def page(comparison: Comparison, view: View) -> Page:
     )
 
 
-def changed_lists(layout: Layout, view: View) -> list[Part]:
-    """What changed, what is not decided, what is new and what did not change, a list each."""
-    comparison = layout.comparison
+def changed_lists(
+    comparison: Comparison, view: View, titles: Callable[[str, Verdict], str] = change_title
+) -> list[Part]:
+    """What changed, what is not decided, what is new and what did not change; `titles` head what changed."""
     rows = real_rows(comparison)
     latencies, others = rows.metric(LATENCY.name), rows.counted.of(*CHANGED)
-    changes = change_parts(latencies, layout)
+    changes = change_parts(latencies, comparison, titles)
     has_intervals = changes and any(row.ci_low is not None for row in latencies)
     new = rows.of("new")
     title = f"Counted figures that changed ({plural(len(others), 'row')})"
@@ -353,26 +344,26 @@ def changed_lists(layout: Layout, view: View) -> list[Part]:
         *changes,
         *([Paragraph(reading(comparison), "dim")] if has_intervals else []),
         *folded_explanations(comparison, view),
-        *change_parts(rows.metric(COMPILE_TIME.name), layout),
-        Fold(title, change_parts(others, layout), open=view.full, aside=True),
-        *folded_part("Inconclusive", rows.of("inconclusive").largest_first(), layout, why=True),
-        *folded_part("New", new.metric(LATENCY.name) or new, layout, why=True),
-        *_unchanged(rows, layout, view),
+        *change_parts(rows.metric(COMPILE_TIME.name), comparison, titles),
+        Fold(title, change_parts(others, comparison, titles), open=view.full, aside=True),
+        *folded_part("Inconclusive", rows.of("inconclusive").largest_first(), comparison, why=True),
+        *folded_part("New", new.metric(LATENCY.name) or new, comparison, why=True),
+        *_unchanged(rows, comparison, view),
     ]
 
 
-def _unchanged(rows: Rows, layout: Layout, view: View) -> list[Part]:
+def _unchanged(rows: Rows, comparison: Comparison, view: View) -> list[Part]:
     unchanged, identical = rows.of("unchanged"), rows.of("identical")
     if view.terminal and len(unchanged.timed) > _MANY:
         parts: list[Part] = [Paragraph(f"{len(unchanged.timed):,} unchanged; --format markdown --full lists them.")]
     else:
-        parts = folded_part("Unchanged", unchanged.timed, layout, why=False)
+        parts = folded_part("Unchanged", unchanged.timed, comparison, why=False)
     if view.full:
-        parts += folded_part("Counted figures without a change", unchanged.counted, layout, why=False)
+        parts += folded_part("Counted figures without a change", unchanged.counted, comparison, why=False)
     if identical:
         names = Paragraph(listed([row.case for row in identical]))
         parts.append(Fold(f"Identical modules ({len(identical)})", [names], aside=len(identical) > _MANY))
-    return [*parts, *folded_part("A/A controls", controls(layout.comparison), layout, why=True, aside=True)]
+    return [*parts, *folded_part("A/A controls", controls(comparison), comparison, why=True, aside=True)]
 
 
 def _picture(comparison: Comparison, rows: Rows, view: View) -> list[Part]:

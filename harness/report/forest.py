@@ -361,10 +361,7 @@ _MARKS: dict[Tone, str] = {"worse": "▲", "better": "▼", "same": "=", "open":
 
 
 def forest_text(forest: Forest, width: int = WIDEST) -> str:
-    """A forest in lines of at most `width` columns, 60 to 100; "" where no row has a ratio.
-
-    Names in it are on one line each, and nothing in it is escaped.
-    """
+    """A forest in lines of at most `width` columns, 60 to 100; "" where no row has a ratio."""
     if not forest.has_ratios:
         return ""
     width = min(max(width, _NARROWEST), WIDEST)

@@ -24,7 +24,10 @@ STEP_SUMMARY_BYTES = 1_048_576
 def render_comment(source: Comparison | Report, *, pictures: Sequence[Picture] = (), links: Links | None = None) -> str:
     """A comment that GitHub takes, however many rows there are and whatever texts are in them."""
     view = View(pictures=pictures, links=links or Links())
-    return to_markdown(form_of(source).page(_portable(source), view), COMMENT)
+    shown: Comparison | Report = portable_comparison(source) if isinstance(source, Comparison) else source
+    if isinstance(shown, Report):
+        shown = replace(shown, comparison=portable_comparison(shown.comparison))
+    return to_markdown(form_of(source).page(shown, view), COMMENT)
 
 
 def render_step_summary(
@@ -48,12 +51,6 @@ _LEFT_OUT = ("--results", "--format")
 # Options whose value is a folder of results; so are the two sides, which have no option.
 _FOLDERS = ("", "--within")
 _MAY_BE_ABSOLUTE = re.compile(r"(?:^|[\s='\"])(?:/|\\|[A-Za-z]:[/\\])")
-
-
-def _portable(source: Comparison | Report) -> Comparison | Report:
-    if isinstance(source, Comparison):
-        return portable_comparison(source)
-    return replace(source, comparison=portable_comparison(source.comparison))
 
 
 def portable_comparison(comparison: Comparison) -> Comparison:

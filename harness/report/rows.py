@@ -211,7 +211,7 @@ def _points(run: Run, started: str, report: Report, facts: Mapping[str, _CaseFac
                     "value": figure.value,
                     "low": figure.low,
                     "high": figure.high,
-                    "module_sha256": row.module_sha256 or "",
+                    "module_sha256": (row.build.module_sha256 if row.build is not None else None) or "",
                 }
             )
     return points

@@ -82,7 +82,7 @@ FIELDS: tuple[Field[Row], ...] = (
     _field("encoded_worst_ratio", "counted.storage.worst_ratio"),
     _metric("dispatch_bytes", "dispatch-size"),
     _metric("module_bytes", "module-size", title="module", unit="bytes", rank=5),
-    _field("module_sha256"),
+    _field("module_sha256", "build.module_sha256"),
     _metric("compile_ns", "compile-time", title="compile", unit="ns", rank=4),
     _field("compile_peak_rss_bytes", "build.peak_rss_bytes"),
     _metric("host_peak_bytes", "host-peak-memory"),

@@ -17,7 +17,6 @@ from harness.report.comparison import TONES, list_title
 from harness.report.comparison_page import (
     MOST_SHOWN,
     Fate,
-    Layout,
     cause_details,
     cause_table,
     changed_lists,
@@ -94,7 +93,6 @@ def _github_page(report: Report, view: View) -> Page:
     made = f", {header.started}, with no base to compare with: {run_line(report)}"
     subject = (*of_commit, "run ", Name(header.id), " of ", Name(header.suite), made)
     attention = "" if report.summary.exit_code is ExitCode.OK else "🚨 Needs attention: "
-    layout = Layout(comparison=report.comparison, titles=partial(_title, report.baseline))
     lost = _fates(report, view, *_LOST)
     results = _sections(report)
     if not full and len(report.sections) > MOST_SHOWN:
@@ -111,7 +109,7 @@ def _github_page(report: Report, view: View) -> Page:
             *pictures_of(view, folded=False),
             *_hosts(report),
             *(part for group in header.groups for part in side_by_side(group, report, full=full)),
-            *changed_lists(layout, view),
+            *changed_lists(report.comparison, view, titles=partial(_title, report.baseline)),
             Heading("Results"),
             Paragraph(legend(report), "dim"),
             *results,

@@ -91,11 +91,6 @@ class Row:
         return self.latency.median_ns if self.latency is not None else None
 
     @property
-    def module_sha256(self) -> str | None:
-        """Of the module's bytes."""
-        return self.build.module_sha256 if self.build is not None else None
-
-    @property
     def reference_ns(self) -> float | None:
         """Median real time that one iree-benchmark-module process says."""
         times = [time for time in self.reference.real_time_ns if 0 < time < math.inf] if self.reference else []

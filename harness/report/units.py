@@ -16,7 +16,7 @@ NOTHING = "-"
 _TIMES = (("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9))
 _BYTES = (("bytes", 1.0), ("KiB", 2.0**10), ("MiB", 2.0**20), ("GiB", 2.0**30))
 _COUNTS = (("", 1.0), ("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12))
-# By what is counted, with the digits of the smallest figure.
+# By what is counted, with the digits of the smallest figure; counts of events are far steadier than times.
 _SCALES = {"ns": (_TIMES, 4), "bytes": (_BYTES, 3), "": (_COUNTS, 6)}
 _MOST_DECIMALS = 6
 
@@ -48,10 +48,7 @@ _FIXED = {
 
 
 def unit_of(kind: str, values: Iterable[float | None]) -> Unit:
-    """For a column of figures of one kind: `ns`, `bytes`, `count`, ...; of other kinds for counts of events.
-
-    Times have four digits of the smallest one, sizes three, and event counts, which are far steadier, six.
-    """
+    """For a column of figures of one kind: `ns`, `bytes`, `count`, ...; of other kinds for counts of events."""
     if kind == "count":
         return PLAIN
     if kind in _FIXED:

@@ -34,12 +34,13 @@ from tests.plots.conftest import (
     texts_of,
 )
 from tests.plots.test_kinds import PEAK, WORK
-from tests.report.builders import make_comparison, make_nasty_comparison, make_quiet_comparison, make_row
+from tests.report.builders import make_comparison, make_nasty_comparison, make_row, make_timed
 from tests.report.explanations import make_nasty_explanation
 from tests.report.tunings import make_tuning
 
 PUBLISHED = Path(__file__).parents[2] / "results" / "published" / "esrgan"
 GITHUB = {"light": "#ffffff", "dark": "#0d1117"}
+UNCHANGED = make_timed("mm/stock@cpu", 2.4, 1.0007, "unchanged")
 
 
 def luminance(color: str) -> float:
@@ -109,7 +110,7 @@ def test_every_picture_is_readable_in_both_themes_whatever_names_and_settings_th
 
 
 def test_a_png_has_two_pixels_for_each_of_a_page() -> None:
-    drawing = drawing_of("forest", make_quiet_comparison())
+    drawing = drawing_of("forest", make_comparison([UNCHANGED]))
     content = drawing.file(LIGHT, "png")
     assert content == drawing.file(LIGHT, "png")
     png = Image.open(io.BytesIO(content))
@@ -141,7 +142,7 @@ def compared(tmp_path: Path) -> Path:
     """A comparison on disk."""
     folder = tmp_path / "20261121-093000-esrgan-compare"
     folder.mkdir()
-    (folder / "comparison.json").write_bytes(document_of(make_quiet_comparison()))
+    (folder / "comparison.json").write_bytes(document_of(make_comparison([UNCHANGED])))
     return folder
 
 

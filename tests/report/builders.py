@@ -401,16 +401,6 @@ def make_full_comparison() -> Comparison:
     )
 
 
-def make_quiet_comparison() -> Comparison:
-    """Nothing changed."""
-    rows = [
-        make_timed("mm/stock@local-sync", 2.4, 1.0007, "unchanged", **WITHIN),
-        make_row("mm/inert@local-sync", **ALIKE),
-        make_row("mm/stock@local-sync", "dispatches", base_value=14, head_value=14),
-    ]
-    return make_comparison(rows, machine=MachineFacts(description=MACHINE))
-
-
 def make_nasty_comparison(text: str = NASTY) -> Comparison:
     """The same text in all places where texts can come from outside, and figures that nobody expects."""
     repro, said = (text, f"```\n# </details>{text}"), f"```\n</details>\n{text}\n{text}x"

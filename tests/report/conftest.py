@@ -9,8 +9,6 @@ from harness.report.pages import Links
 from tests.report import builders
 from tests.report.builders import RUN_URL
 
-COMMIT_URL = "https://github.com/org/repo/commit/"
-
 
 @pytest.fixture
 def full_run() -> Run:
@@ -37,7 +35,7 @@ def links() -> Links:
         run_url=RUN_URL,
         artifact_url=f"{RUN_URL}/artifacts/9",
         dashboard_url="https://org.github.io/repo/?suite=a&b=1",
-        head_commit_url=f"{COMMIT_URL}0a1b2c3d4e{'0' * 30}",
+        head_commit_url=f"https://github.com/org/repo/commit/0a1b2c3d4e{'0' * 30}",
     )
 
 
