@@ -19,10 +19,6 @@ def install(folder: Path) -> None:
     if COMPILER is not None:
         command = [COMPILER, "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", "own_product.so"]
         subprocess.run([*command, "own_product.c"], cwd=code, check=True)
-    wheels = folder / "wheels"
-    for source in (REPOSITORY, package):
-        build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(wheels)]
-        subprocess.run(build, cwd=source, check=True, capture_output=True)
     environment = folder / "environment"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True)
     python = environment / "bin" / "python"
@@ -30,9 +26,9 @@ def install(folder: Path) -> None:
     # through it, since only files of the environment's own folder add to its path.
     beside = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
     (folder_of_packages(python) / "beside.pth").write_text("\n".join(beside) + "\n")
-    options = ["--quiet", "--no-index", "--no-deps", "--ignore-installed", "--no-compile", "--no-warn-script-location"]
-    pip = [str(python), "-m", "pip", "--disable-pip-version-check", "install"]
-    subprocess.run([*pip, *options, *map(str, wheels.iterdir())], check=True)
+    pip = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-warn-script-location"]
+    as_they_are = ["--no-index", "--no-deps", "--no-build-isolation", "--ignore-installed", "--no-compile"]
+    subprocess.run([*pip, *as_they_are, str(REPOSITORY), str(package)], check=True)
 
 
 def folder_of_packages(python: Path) -> Path:

@@ -57,7 +57,7 @@ def test_a_suite_of_ones_own_runs_with_a_flag_set_of_the_harness(user: Harness) 
     (path,) = user.runs()
     run = load_run(path)
     assert "--iree-dispatch-creation-data-tiling" in run.header.cases[1].compile_flags
-    assert run.header.harness_commit == "", "pip notes no commit of a wheel"
+    assert run.header.harness_commit == "", "pip notes no commit of a folder"
     report = user("report", "latest", "--format", "markdown")
     assert report.returncode == 0
     assert "product/o3@cpu</summary>" in report.stdout
