@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,25 +42,26 @@ class Harness:
     """The command in a folder that holds a suite.
 
     A call runs in this process, since a fresh one needs a second to import what it needs, unless it has packages of its
-    own; `process` starts a fresh one, for tests that kill it.
+    own or is to be killed.
     """
 
     folder: Path
     packages: Path | None = None  # A folder of packages that are as if they were installed
     programs: Path | None = None  # Of an environment of its own, whose command is called
 
-    def tools(self) -> list[Path]:
+    @property
+    def _tools(self) -> list[Path]:
         """Folders of programs, that of the `harness` command first."""
         return [*([self.programs] if self.programs is not None else []), Path(sys.executable).parent]
 
-    def __call__(self, *arguments: str, **environment: str) -> Ended:
-        """Run a command line to its end, with more variables in its environment."""
+    def __call__(self, *arguments: str) -> Ended:
+        """Run a command line to its end."""
         if self.programs is not None or self.packages is not None:
-            return self.ended(*arguments, **environment)
+            return _ended(self._process(*arguments))
         stdout, stderr = io.StringIO(), io.StringIO()
         with (
             _inside(self.folder),
-            mock.patch.dict(os.environ, {**_TERMINAL, **environment}),
+            mock.patch.dict(os.environ, _TERMINAL),
             mock.patch.object(sys, "argv", ["harness", *arguments]),
             contextlib.redirect_stdout(stdout),
             contextlib.redirect_stderr(stderr),
@@ -69,52 +70,43 @@ class Harness:
         assert "Traceback" not in stderr.getvalue(), stderr.getvalue()
         return Ended(returncode=status, stdout=stdout.getvalue(), stderr=stderr.getvalue())
 
-    def process(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+    def _process(self, *arguments: str) -> subprocess.Popen[str]:
         """Start the installed command as a user would, in a process of its own."""
         paths = [str(self.packages or ""), os.environ.get("PYTHONPATH", "")]
         return subprocess.Popen(
-            [str(self.tools()[0] / "harness"), *arguments],
+            [str(self._tools[0] / "harness"), *arguments],
             cwd=self.folder,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), **_TERMINAL, **environment},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), **_TERMINAL},
             # Some shells start background jobs with SIGINT ignored, and children inherit that.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )
 
-    def ended(self, *arguments: str, **environment: str) -> Ended:
-        """Run the installed command in a process of its own to its end."""
-        child = self.process(*arguments, **environment)
-        stdout, stderr = child.communicate(timeout=240)
-        assert "Traceback" not in stderr, stderr
-        return Ended(returncode=child.returncode, stdout=stdout, stderr=stderr)
-
-    def killed(self, number: signal.Signals, after: str, *arguments: str, **environment: str) -> tuple[Ended, Path]:
+    def killed(self, number: signal.Signals, after: str, *arguments: str) -> tuple[Ended, Path]:
         """Start the command, and end it with a signal once its run has a file; how it ended, and the run."""
         before = set(self.runs())
-        child = self.process(*arguments, **environment)
+        child = self._process(*arguments)
         deadline = time.monotonic() + 120
         while not (there := [path for path in set(self.runs()) - before if (path / after).exists()]):
             assert time.monotonic() < deadline, "it never came to that"
             time.sleep(0.01)
         child.send_signal(number)
-        stdout, stderr = child.communicate(timeout=60)
-        return Ended(returncode=child.returncode, stdout=stdout, stderr=stderr), there[0]
+        return _ended(child), there[0]
 
     def shell(self, script: str) -> Ended:
         """Run lines of a shell as a user would paste them, with the tools of this environment on the path."""
-        path = os.pathsep.join([*map(str, self.tools()), os.environ["PATH"]])
-        done = subprocess.run(
+        path = os.pathsep.join([*map(str, self._tools), os.environ["PATH"]])
+        shell = subprocess.Popen(
             ["sh", "-e", "-c", script],
             cwd=self.folder,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
             env={**os.environ, "PATH": path},
-            timeout=240,
-            check=False,
         )
-        return Ended(returncode=done.returncode, stdout=done.stdout, stderr=done.stderr)
+        return _ended(shell)
 
     def runs(self) -> list[Path]:
         """All run and comparison folders, oldest first."""
@@ -126,9 +118,12 @@ class Harness:
         (path,) = self.runs()
         return load_run(path)
 
-    def comparisons(self) -> list[Path]:
-        """Folders of comparisons."""
-        return [path for path in self.runs() if path.name.endswith("-compare")]
+
+def _ended(child: subprocess.Popen[str]) -> Ended:
+    """Wait for a process, which dies of no exception."""
+    stdout, stderr = child.communicate(timeout=240)
+    assert "Traceback" not in stderr, stderr
+    return Ended(returncode=child.returncode, stdout=stdout, stderr=stderr)
 
 
 @contextlib.contextmanager
@@ -170,12 +165,3 @@ def latencies(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
 def verdicts(found: dict[str, Any]) -> dict[str, str]:
     """Verdicts of latency rows by case."""
     return {name: row["verdict"] for name, row in latencies(found).items()}
-
-
-def edit(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    """Change a JSON file, or each line of one."""
-    lines = path.read_text().splitlines() if path.suffix == ".jsonl" else [path.read_text()]
-    records = [json.loads(line) for line in lines]
-    for record in records:
-        change(record)
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
