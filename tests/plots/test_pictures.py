@@ -34,8 +34,8 @@ from tests.plots.conftest import (
     texts_of,
 )
 from tests.plots.test_kinds import PEAK, WORK
-from tests.report.builders import make_comparison, make_nasty_comparison, make_row, make_timed
-from tests.report.explanations import make_nasty_explanation
+from tests.report.builders import make_comparison, make_nasty_comparison, make_row, make_side, make_timed
+from tests.report.explanations import make_explanation, make_part
 from tests.report.tunings import make_tuning
 
 PUBLISHED = Path(__file__).parents[2] / "results" / "published" / "esrgan"
@@ -82,7 +82,9 @@ def nasty_drawing(kind: Kind) -> Drawing:
         points = make_points([76e6, 80e6] * 6, [NASTY_NAME] * 12, case=NASTY_NAME, metric=f"odd/{'m' * 300}")
         return draw_timeline(points, [change_at(5, 3, 8, 76e6, 80e6, kind="drift", until="run-9")])
     if kind == "waterfall":
-        return drawing_of(kind, make_nasty_explanation(NASTY_NAME))
+        part = make_part(NASTY_NAME, 4.0, 8.0, "regressed", base=(NASTY_NAME,), what=(NASTY_NAME,) * 2)
+        side = make_side(NASTY_NAME, NASTY_NAME)
+        return drawing_of(kind, make_explanation(part, case=NASTY_NAME, base=side, head=side, sentence=NASTY_NAME))
     if kind == "race":
         return drawing_of(kind, make_tuning(model=NASTY_NAME, sentence=NASTY_NAME))
     if kind == "forest":

@@ -68,22 +68,3 @@ def make_explanation(*parts: Part, **facts: Any) -> Explanation:
         command=("harness", "explain", "iree==3.10.0", "iree==3.12.0", "--case", "rdb/stock@cpu"),
     )
     return replace(explanation, **facts)
-
-
-def make_nasty_explanation(text: str) -> Explanation:
-    """The same text in all places where texts can come from outside."""
-    part = make_part(text, 4.0, 8.0, "regressed", base=(text,), head=(text, text), differs_at=text, what=(text,) * 2)
-    side = make_side(text, text, suite=text, run=text, started=text, machine=text)
-    return make_explanation(
-        replace(part, lines=(f"- {text}", f"+ {text}"), matched_by=text),
-        id=text,
-        created=text,
-        case=text,
-        base=side,
-        head=side,
-        schedule=(text,),
-        sentence=text,
-        notes=(text,) * 3,
-        settings={"budget_s": text, text: [text]},
-        command=("harness", text),
-    )

@@ -15,14 +15,12 @@ SLOWER = Trial(
     head="3.7.0",
     floor=0.01,
     verdict="regressed",
-    reason="confirmed in 11 fresh generations",
     ratio=1.42,
     ci_low=1.4,
     ci_high=1.44,
     base_value=10e6,
     head_value=14.2e6,
     generations=22,
-    seconds=12.4,
     belongs="head",
 )
 EQUAL = replace(SLOWER, verdict="unchanged", ratio=1.0, ci_low=0.999, ci_high=1.001)
