@@ -87,7 +87,7 @@ FIELDS: tuple[Field[Row], ...] = (
     _field("compile_peak_rss_bytes", "build.peak_rss_bytes"),
     _metric("host_peak_bytes", "host-peak-memory"),
     _metric("device_peak_bytes", "device-peak-memory"),
-    _field("checked_against"),
+    Field(name="checked_against", value=lambda row: row.check.against or None if row.check is not None else None),
     _field("checked_also_against", "check.also_against"),
     _field("not_checked_because", "check.no_second_opinion"),
     _field("checked_with_other_inputs", "check.other_inputs"),

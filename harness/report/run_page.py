@@ -199,7 +199,7 @@ def _outputs(report: Report) -> list[Part]:
     """What each case's outputs were held against, a line for all that have the same."""
     sources: dict[str, list[str]] = {}
     for row in report.rows():
-        if row.check is not None and row.checked_against:
+        if row.check is not None and row.check.against:
             why, also = row.check.no_second_opinion, row.check.also_against
             against = f"not checked ({row.check.against}): {why}" if why else row.check.against
             sources.setdefault(f"{against}{f' and {also}' if also and not why else ''}", []).append(row.case)

@@ -136,15 +136,12 @@ class Report:
 
 
 def build_report(run: Run) -> Report:
-    """Put a run into rows, one section for each group of cases that were measured against each other.
-
-    Variants are corrected for their number together. Peers answer another question (how far another engine is from
-    the baseline), so they are corrected among themselves, and adding one changes no variant's verdict.
-    """
+    """Put a run into rows, one section for each group of cases that were measured against each other."""
     side = side_of(run, f"run {run.header.id}")
     timings, plan = Timings(side), plan_run(side)
     rule = plan.rules[LATENCY.name]
     judged = judge_plan(plan, timings, timings)
+    # How far another engine is from the baseline is another question: adding a peer changes no variant's verdict.
     of_peers = judge_recorded({pair.name: pair for pair in pair_peers(side)}, timings, timings, rule)
     comparison = conclude(
         plan,
@@ -302,7 +299,7 @@ def first_look(report: Report) -> str:
 
 def correctness(report: Report) -> str:
     """How many outputs were checked, against what, and how far off the worst was; "" where none was."""
-    checked = {row.case: row.check for row in report.rows() if row.check and row.checked_against and not row.failure}
+    checked = {row.case: row.check for row in report.rows() if row.check and row.check.against and not row.failure}
     if not checked:
         return ""
     cases = {row.case for row in report.rows()}

@@ -97,11 +97,6 @@ class Row:
         return float(statistics.median(times)) if times else None
 
     @property
-    def checked_against(self) -> str | None:
-        """What its outputs were compared with."""
-        return self.check.against or None if self.check is not None else None
-
-    @property
     def ir(self) -> Mapping[str, int]:
         """Counts of the ops that the suite names, by `phase/op`."""
         return self.counted.counts if self.counted is not None else {}
