@@ -126,12 +126,10 @@ def test_a_child_that_uses_too_much_memory_with_its_children_is_stopped() -> Non
 def test_the_peak_of_memory_is_the_childs_own() -> None:
     ours = bytearray(b"x") * (192 * MIB)  # a child's rusage on Linux begins with the peak of whoever started it
     limits = Limits(memory_bytes=2048 * MIB)
-    small = python("import time; time.sleep(0.3)", limits=limits).peak_rss_bytes
-    large = python(
-        f"block = bytearray(b'x') * (96 * {MIB}); import time; time.sleep(0.3)", limits=limits
-    ).peak_rss_bytes
-    assert small is not None
-    assert large is not None
+    rest = "import time; time.sleep(0.3)"
+    small = python(rest, limits=limits).peak_rss_bytes
+    large = python(f"block = bytearray(b'x') * (96 * {MIB}); {rest}", limits=limits).peak_rss_bytes
+    assert small is not None and large is not None
     assert MIB < small < 64 * MIB < 96 * MIB < large < len(ours)
 
 

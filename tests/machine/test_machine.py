@@ -8,7 +8,7 @@ import json
 import os
 import platform
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -32,21 +32,14 @@ from tests.builders import commit, git
 
 CPU = "sys/devices/system/cpu"
 
-MakeMachine = Callable[[Mapping[str, str]], Path]
 
-
-@pytest.fixture
-def make_machine(tmp_path: Path) -> MakeMachine:
-    """Write files below a folder that then serves as the root."""
-
-    def make(files: Mapping[str, str]) -> Path:
-        for name, text in files.items():
-            path = tmp_path / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
-        return tmp_path
-
-    return make
+def machine_of(folder: Path, files: Mapping[str, str]) -> Path:
+    """Write files below a folder, which then serves as the root."""
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
 
 
 def cache_files(index: int, level: int, kind: str, size: str) -> dict[str, str]:
@@ -59,6 +52,7 @@ def cache_files(index: int, level: int, kind: str, size: str) -> dict[str, str]:
 MEASURED = {"logical_cores", "physical_cores", "usable_cores", "max_mhz", "min_mhz"}
 X86 = "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 140\n"
 ARM = "processor\t: 0\nFeatures\t: fp asimd sve bf16 i8mm crc32\nCPU implementer\t: 0x41\nCPU part\t: 0xd40\n"
+ARM_FLAGS = ["asimd", "bf16", "i8mm", "sve"]
 VENDOR, PRODUCT = (f"sys/class/dmi/id/{name}" for name in ("sys_vendor", "product_name"))
 LAYOUT, PERSONALITY = "proc/sys/kernel/randomize_va_space", "proc/self/personality"
 HUGE_PAGES = "sys/kernel/mm/transparent_hugepage/enabled"
@@ -69,8 +63,9 @@ def facts_of(captured: dict[str, dict[str, Any]]) -> dict[str, Any]:
     return {name: fact for name, fact in captured["cpu"].items() if name not in MEASURED}
 
 
-def test_a_real_machine_that_saves_power(make_machine: MakeMachine) -> None:
-    root = make_machine(
+def test_a_real_machine_that_saves_power(tmp_path: Path) -> None:
+    root = machine_of(
+        tmp_path,
         {
             **{f"{CPU}/cpu{core}/cpufreq/scaling_governor": "powersave\n" for core in range(4)},
             f"{CPU}/cpu0/cpufreq/scaling_driver": "intel_pstate\n",
@@ -87,7 +82,7 @@ def test_a_real_machine_that_saves_power(make_machine: MakeMachine) -> None:
             **cache_files(0, 1, "Data", "48K"),
             **cache_files(1, 1, "Instruction", "32K"),
             **cache_files(3, 3, "Unified", "12M"),
-        }
+        },
     )
     captured = capture_environment(root=root)
     assert captured["machine"] == {
@@ -135,10 +130,10 @@ def test_what_psutil_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_cores_of_different_kinds_are_told_and_a_fast_one_is_taken(
-    make_machine: MakeMachine, monkeypatch: pytest.MonkeyPatch, files: dict[str, str], kinds: list[str] | None
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str], kinds: list[str] | None
 ) -> None:
     """Intel's two families; Arm's capacities; and processors without such a difference."""
-    root = make_machine(files)
+    root = machine_of(tmp_path, files)
     assert capture_environment(root=root)["cpu"].get("cores_by_kind") == kinds
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3}, raising=False)
     assert last_core(root) == frozenset({2 if kinds else 3})
@@ -146,13 +141,13 @@ def test_cores_of_different_kinds_are_told_and_a_fast_one_is_taken(
     assert last_core(root) == frozenset({3})
 
 
-def test_a_machine_that_tells_nothing_or_nonsense(make_machine: MakeMachine) -> None:
-    captured = capture_environment(root=make_machine({}))
+def test_a_machine_that_tells_nothing_or_nonsense(tmp_path: Path) -> None:
+    captured = capture_environment(root=machine_of(tmp_path, {}))
     assert captured.keys() == {"machine", "cpu", "memory", "load", "process"}
     assert captured["machine"].keys() == {"id", "class", "system", "kernel", "architecture"}
     assert facts_of(captured).keys() <= {"model", "smt"}
     files = {f"{CPU}/smt/active": "perhaps\n", **cache_files(0, 1, "Data", "big")}
-    assert facts_of(capture_environment(root=make_machine(files))) == facts_of(captured)
+    assert facts_of(capture_environment(root=machine_of(tmp_path, files))) == facts_of(captured)
 
 
 GROUP, GROUPS = "sys/fs/cgroup", "proc/self/cgroup"
@@ -176,11 +171,7 @@ CPUS_1 = {f"{GROUP}/cpu/cpu.cfs_quota_us": "50000\n", f"{GROUP}/cpu/cpu.cfs_peri
         ({LAYOUT: "1"}, "process", {"aslr": True}),
         ({HUGE_PAGES: "always [madvise] never"}, "memory", {"transparent_huge_pages": "madvise"}),
         ({f"{CPU}/isolated": "4-7\n", f"{CPU}/cpufreq/boost": "1"}, "cpu", {"isolated_cores": "4-7", "turbo": True}),
-        (
-            {"proc/cpuinfo": ARM},
-            "cpu",
-            {"model": "Arm implementer 0x41, part 0xd40", "flags": ["asimd", "bf16", "i8mm", "sve"]},
-        ),
+        ({"proc/cpuinfo": ARM}, "cpu", {"model": "Arm implementer 0x41, part 0xd40", "flags": ARM_FLAGS}),
         # A container's groups of version 2, where its parent's limit binds, and of version 1 with its own as the root.
         (
             {GROUPS: "0::/\n", **CPUS_2, f"{GROUP}/memory.max": "4294967296\n"},
@@ -203,10 +194,8 @@ CPUS_1 = {f"{GROUP}/cpu/cpu.cfs_quota_us": "50000\n", f"{GROUP}/cpu/cpu.cfs_peri
         ),
     ],
 )
-def test_signs_of_one_thing(
-    make_machine: MakeMachine, files: dict[str, str], section: str, facts: dict[str, Any]
-) -> None:
-    captured = capture_environment(root=make_machine(files))[section]
+def test_signs_of_one_thing(tmp_path: Path, files: dict[str, str], section: str, facts: dict[str, Any]) -> None:
+    captured = capture_environment(root=machine_of(tmp_path, files))[section]
     assert {name: captured.get(name) for name in facts} == facts
 
 
@@ -223,25 +212,21 @@ def test_this_machine_is_described_well_enough_without_names_and_folders() -> No
     assert isinstance(captured["process"]["niceness"], int)
 
 
-@pytest.fixture
-def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A git repository with a package named harness, in place of the real one."""
-    package = tmp_path / "checkout" / "harness"
-    package.mkdir(parents=True)
-    (package / "__init__.py").write_text("")
-    git(package.parent, "init", "--quiet")
-    commit(package.parent)
-    monkeypatch.setattr(harness, "__file__", str(package / "__init__.py"))
-    return package.parent
-
-
 @pytest.mark.parametrize(
     ("changed", "suffix"), [("notes.md", ""), ("harness/__init__.py", "+dirty"), ("harness/new.py", "+dirty")]
 )
-def test_the_commit_of_a_checkout_says_whether_its_code_was_changed(checkout: Path, changed: str, suffix: str) -> None:
-    assert harness_commit() == git(checkout, "rev-parse", "HEAD")
-    (checkout / changed).write_text("changed = True\n")
-    assert harness_commit() == git(checkout, "rev-parse", "HEAD") + suffix
+def test_the_commit_of_a_checkout_says_whether_its_code_was_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: str, suffix: str
+) -> None:
+    code = tmp_path / "harness/__init__.py"
+    code.parent.mkdir()
+    code.touch()
+    git(tmp_path, "init", "--quiet")
+    head = commit(tmp_path)
+    monkeypatch.setattr(harness, "__file__", str(code))
+    assert harness_commit() == head
+    (tmp_path / changed).write_text("changed = True\n")
+    assert harness_commit() == head + suffix
 
 
 @pytest.mark.parametrize(
@@ -297,10 +282,10 @@ ZEN_3, ZEN_4 = files_of(), files_of(model=17, flags=AVX512, l2="1M")
     ],
 )
 def test_which_machines_are_one_and_which_of_one_class(
-    make_machine: MakeMachine, other: dict[str, str], *, same_machine: bool, same_class: bool
+    tmp_path: Path, other: dict[str, str], *, same_machine: bool, same_class: bool
 ) -> None:
-    first = capture_environment(root=make_machine(ZEN_3))
-    second = capture_environment(root=make_machine(other))
+    first = capture_environment(root=machine_of(tmp_path, ZEN_3))
+    second = capture_environment(root=machine_of(tmp_path, other))
     assert (machine_id(first) == machine_id(second)) is same_machine
     assert (machine_class(first) == machine_class(second)) is same_class
     if other["proc/cpuinfo"] != ZEN_3["proc/cpuinfo"]:
@@ -308,11 +293,11 @@ def test_which_machines_are_one_and_which_of_one_class(
 
 
 def test_a_name_that_the_user_gives_takes_the_place_of_the_hosts(
-    make_machine: MakeMachine, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def named(name: str, host: str) -> dict[str, dict[str, Any]]:
         monkeypatch.setenv(NAME_VARIABLE, name)
-        return capture_environment(root=make_machine(files_of(host=host)))
+        return capture_environment(root=machine_of(tmp_path, files_of(host=host)))
 
     rack, again, other = named("rack-7", "a"), named("rack-7", "b"), named("rack-8", "b")
     assert machine_id(rack) == machine_id(again) != machine_id(other)
@@ -321,10 +306,10 @@ def test_a_name_that_the_user_gives_takes_the_place_of_the_hosts(
 
 
 def test_the_compilers_name_for_a_processor_is_in_the_class_and_not_in_the_id(
-    make_machine: MakeMachine, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
-    root = make_machine(ZEN_4)
+    root = machine_of(tmp_path, ZEN_4)
     captured, silent = capture_environment(root=root, llvm_name=lambda _: "znver4"), capture_environment(root=root)
     words = "AMD EPYC (AuthenticAMD 25/17, znver4, AVX-512 BF16 VNNI)"
     assert machine_class(captured).startswith(f"{words}, 2 cores, L2 1 MiB, ")
