@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from harness.records.run import Run
-from harness.store.run_directory import load_run
 from harness.toolchain import Toolchain
 from tests.conftest import MadeOnce
 from tests.end_to_end.command import Harness, document
@@ -54,13 +53,10 @@ def test_a_suite_of_ones_own_runs_with_a_flag_set_of_the_harness(user: Harness) 
     suite.write_text(text.replace("baseline =", 'flagset_files = ["flagsets/data-tiling.toml"]\nbaseline ='))
     ended = user("run", "mine.toml", "--budget", "0.1", "--generations", "1")
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    (path,) = user.runs()
-    run = load_run(path)
+    run = user.run()
     assert "--iree-dispatch-creation-data-tiling" in run.header.cases[1].compile_flags
     assert run.header.harness_commit == "", "pip notes no commit of a folder"
-    report = user("report", "latest", "--format", "markdown")
-    assert report.returncode == 0
-    assert "product/o3@cpu</summary>" in report.stdout
+    assert "product/o3@cpu</summary>" in user("report", "latest", "--format", "markdown").stdout
 
 
 pytestmark = pytest.mark.timeout(1800)  # the older toolchain may have to be downloaded first
@@ -95,27 +91,23 @@ def script_of(variant: str, markdown: str) -> str:
     return found[1]
 
 
-def matched(run: Run, variant: str) -> list[tuple[str, int | None]]:
+def matched(run: Run, variant: str) -> dict[str, int | None]:
     """How many places each rewrite of a variant matched."""
     (build,) = [build for build in run.builds if build.case == f"product/{variant}@cpu"]
-    return [(effect.name, effect.matched) for effect in build.effects]
+    return {effect.name: effect.matched for effect in build.effects}
 
 
 def test_every_kind_of_plugin_makes_another_module_that_computes_the_same(example: Harness) -> None:
     run = example.run()
     named = {case.variant: case.plugins for case in run.header.cases}
     assert named["several"] == ("one-exp", "padded-product", "generic-product", "one-exp-pdl", "product-tiles")
-    assert (named["one-exp-once"], named["tiles"]) == (
-        ("one-exp(limit = 1)",),
-        ("product-tiles(tiles = [2, 32, 4])",),
-    )
-    assert [matched(run, variant) for variant in ("one-exp", "one-exp-once", "several", "tiles")] == [
-        *([("one-exp", 2)], [("one-exp", 1)], [("one-exp", 2)], [])
-    ]
+    assert named["one-exp-once"] == ("one-exp(limit = 1)",)
+    assert named["tiles"] == ("product-tiles(tiles = [2, 32, 4])",)
+    places = {variant: matched(run, variant) for variant in ("one-exp", "one-exp-once", "several", "tiles")}
+    assert places == {"one-exp": {"one-exp": 2}, "one-exp-once": {"one-exp": 1}, "several": {"one-exp": 2}, "tiles": {}}
     modules = {build.case: build.module_sha256 for build in run.builds}
     assert all(build.failure is None for build in run.builds)
-    assert len(run.checks) == len(modules)
-    assert all(check.failure is None for check in run.checks)
+    assert {check.case: check.failure for check in run.checks} == dict.fromkeys(modules)
     distinct = ("stock", "one-exp", "padded", "generic", "tiles", "small-tiles")
     assert len({modules[f"product/{variant}@cpu"] for variant in distinct}) == len(distinct)
     assert modules["product/one-exp@cpu"] == modules["product/one-exp-pdl@cpu"], "the same, written in two ways"
@@ -144,7 +136,7 @@ def test_under_another_toolchain_the_rewrites_run_in_its_own_python(
     assert ended.returncode == 0, ended.stdout + ended.stderr
     run = installed.run()
     assert [one.version for one in run.header.toolchains] == [OLDER]
-    assert matched(run, "one-exp") == [("one-exp", 2)]
+    assert matched(run, "one-exp") == {"one-exp": 2}
 
 
 @pytest.mark.skipif(COMPILER is None, reason="there is no C compiler, cc")
@@ -154,14 +146,11 @@ def test_a_kernel_of_ones_own_is_called(installed: Harness) -> None:
     brief = ("--filter", "product/stock@cpu", "--filter", "product/own@cpu", "--budget", "0.1", "--generations", "1")
     ended = installed("run", "example.toml", *brief)
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    (path,) = installed.runs()
-    run = load_run(path)
+    run = installed.run()
     assert all(check.failure is None for check in run.checks), "its products are the same"
     assert any(turn.case == "product/own@cpu" for one in run.rounds for turn in one.turns)
-    text = installed("report", str(path), "--format", "markdown").stdout
-    script = script_of("own", text)
+    script = script_of("own", installed("report", "latest", "--format", "markdown").stdout)
     done = installed.shell(script)
     assert done.returncode == 0, done.stderr
     without = re.sub(r" --executable_plugin=\S+", "", script.splitlines()[-1])
-    done = installed.shell(without)
-    assert done.returncode != 0, "without the plugin nothing has the function"
+    assert installed.shell(without).returncode != 0, "without the plugin nothing has the function"
