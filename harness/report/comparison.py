@@ -389,10 +389,7 @@ def next_steps(comparison: Comparison) -> list[Step]:
     where = "there, how often each host is wrong" if comparison.hosts else "how often this machine is wrong"
     table = (
         (any(map(is_regression, rows)), "correct what regressed, or say here why it is worth it"),
-        (
-            rows.violated,
-            f"bring {plural(len(rows.violated), 'row')} back within the gates, or move these in {suite}",
-        ),
+        (rows.violated, f"bring {plural(len(rows.violated), 'row')} back within the gates, or move these in {suite}"),
         (rows, _repeat_the_largest(rows)),
         (
             rows.of("outputs differ"),

@@ -64,11 +64,7 @@ def foot(links: Links, command: str) -> list[Part]:
         parts.append(
             Paragraph(("The full report, with every row, is printed where it was measured by ", Name(command)))
         )
-    titles = (
-        ("Full report", links.artifact_url),
-        ("Workflow run", links.run_url),
-        ("Dashboard", links.dashboard_url),
-    )
+    titles = (("Full report", links.artifact_url), ("Workflow run", links.run_url), ("Dashboard", links.dashboard_url))
     pieces: list[Inline] = []
     for title, url in titles:
         if web_address(url):

@@ -28,14 +28,7 @@ _OF_CASE = ("group", "model", "variant", "device", "toolchain", "peer", "compile
 _WRONG_ANCHOR = re.compile(rf"{PIPELINE_FLAG}=.*(?<![\w.])func\.func\(")
 
 Status = Literal[
-    "measured",
-    "same",
-    "not timed",
-    "failed",
-    "expected failure",
-    "skipped",
-    "missing",
-    "not measured yet",
+    "measured", "same", "not timed", "failed", "expected failure", "skipped", "missing", "not measured yet"
 ]
 
 
