@@ -53,13 +53,7 @@ def a_side(
     ]
     here = {"machine": {"id": "3f2a91c04b7e"}} if environment is None else {**environment}
     run = Run(
-        header=make_header(
-            cases=cases,
-            toolchains=tuple(toolchains),
-            models=(model,),
-            environment=here,
-            **header,
-        ),
+        header=make_header(cases=cases, toolchains=tuple(toolchains), models=(model,), environment=here, **header),
         builds=tuple(builds),
         rounds=tuple(rounds),
         finished=True,

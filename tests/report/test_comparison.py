@@ -13,13 +13,7 @@ from harness.records.comparison import VERDICTS, Comparison, Row, Verdict
 from harness.report import render
 from harness.report.comparison import Busy, busy_line, comparison_exit_code, headline, medians_sentence, next_steps
 from harness.store.folders import COMPARISON
-from tests.report.builders import (
-    make_comparison,
-    make_full_comparison,
-    make_nasty_comparison,
-    make_row,
-    make_timed,
-)
+from tests.report.builders import make_comparison, make_full_comparison, make_nasty_comparison, make_row, make_timed
 
 SAME = make_row("m/same@d")
 TIMED = make_timed("a/b@c", 1.0, 1.0, "unchanged")

@@ -142,11 +142,7 @@ UNTIMED = replace(UNFINISHED, header=replace(UNFINISHED.header, settings={"measu
         (make_small_run(), ["measured", "measured", "same"], ExitCode.OK),
         (UNFINISHED, ["measured", "measured", "same", *["not measured yet"] * 2], ExitCode.CASE_FAILED),
         # What is not there yet is missing once the run is finished, unless it was to time nothing.
-        (
-            replace(UNFINISHED, finished=True),
-            ["measured", "measured", "same", *["missing"] * 2],
-            ExitCode.CASE_FAILED,
-        ),
+        (replace(UNFINISHED, finished=True), ["measured", "measured", "same", *["missing"] * 2], ExitCode.CASE_FAILED),
         (UNTIMED, ["not timed"] * 5, ExitCode.OK),
         (with_cases(make_small_run(), skip="no such device"), ["skipped"] * 3, ExitCode.CASE_FAILED),
     ],
