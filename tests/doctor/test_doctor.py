@@ -26,17 +26,9 @@ from harness.process import Limits
 from harness.report.terminal import to_terminal
 from harness.toolchain.devices import DeviceInfo, DeviceProbe
 from harness.toolchain.find import Environment as InstalledEnvironment
-from harness.toolchain.find import Toolchain
-from tests.builders import a_device, a_suite
+from tests.builders import a_device, a_suite, a_toolchain
 
-TOOLCHAIN = Toolchain(
-    version="3.13.0",
-    revision="89ece87b89852100c0a4ac3d515e14842d090967",
-    compiler_sha256="5e" * 32,
-    python=Path("bin/python"),
-    compiler_tools=Path("compiler"),
-    runtime_tools=Path("runtime"),
-)
+TOOLCHAIN = replace(a_toolchain(), revision="89ece87b89852100c0a4ac3d515e14842d090967")
 OLDER = InstalledEnvironment(version="3.12.0", folder=Path("somewhere"), disk_bytes=627_181_843)
 NO_TOOLCHAIN = "there is no IREE here: install it"
 
@@ -255,7 +247,7 @@ def test_one_json_document_with_every_finding_and_fact() -> None:
     assert document == {
         "schema_version": 1,
         "harness_version": __version__,
-        "toolchain": {"version": "3.13.0", "revision": TOOLCHAIN.revision, "compiler_sha256": "5e" * 32},
+        "toolchain": {"version": "3.13.0", "revision": TOOLCHAIN.revision, "compiler_sha256": "cc" * 32},
         "extra_toolchains": [{"version": "3.12.0", "disk_bytes": 627_181_843}],
         "vulkan_drivers": {},
         "peers": [{"missing": None, **vars(PEERS[0])}, {"version": None, **vars(PEERS[1])}],

@@ -22,14 +22,14 @@ def harness(tmp_path: Path) -> Harness:
 
 @pytest.fixture
 def suite_with(harness: Harness) -> Callable[..., Harness]:
-    """Change the small suite by replacing and appending text."""
+    """Change the small suite by replacing text."""
 
-    def change(*replacements: tuple[str, str], append: str = "") -> Harness:
+    def change(*replacements: tuple[str, str]) -> Harness:
         text = SMALL
         for old, new in replacements:
             assert old in text
             text = text.replace(old, new)
-        (harness.folder / "small.toml").write_text(text + append)
+        (harness.folder / "small.toml").write_text(text)
         return harness
 
     return change

@@ -140,12 +140,9 @@ class Options:
 
 
 def steps(options):
-    found = []
-    if options.double:
-        found.append(Rewrite(function="switches.rewrites:double", arguments={}))
-    if options.mark:
-        found.append(Rewrite(function="switches.rewrites:mark", phase="flow", arguments={}))
-    return tuple(found)
+    double = Rewrite(function="switches.rewrites:double", arguments={})
+    mark = Rewrite(function="switches.rewrites:mark", phase="flow", arguments={})
+    return tuple(step for step, on in ((double, options.double), (mark, options.mark)) if on)
 
 
 SWITCHES = Plugin(name="switches", version="1", description="", options=Options, steps=steps)
@@ -159,13 +156,12 @@ from harness.rewrites.operations import find, replace
 
 def double(module):
     \"\"\"x + x becomes 2 x, which is the same to the last bit.\"\"\"
-    sums = [op for op in find(module, "arith.addf") if op.operands[0] == op.operands[1]]
-    for op in sums:
-        kind = op.results[0].type
-        with ir.InsertionPoint(op), op.location:
-            two = arith.constant(kind, ir.DenseElementsAttr.get_splat(kind, ir.FloatAttr.get(kind.element_type, 2.0)))
-            replace(op, arith.mulf(op.operands[0], two))
-    return len(sums)
+    (op,) = find(module, "arith.addf")
+    kind = op.results[0].type
+    with ir.InsertionPoint(op), op.location:
+        two = arith.constant(kind, ir.DenseElementsAttr.get_splat(kind, ir.FloatAttr.get(kind.element_type, 2.0)))
+        replace(op, arith.mulf(op.operands[0], two))
+    return 1
 
 
 def mark(module):

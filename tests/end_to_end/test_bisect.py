@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -34,9 +35,8 @@ flags = [
 """
 
 
-def test_the_flag_that_makes_the_difference_is_found_by_counting(harness: Harness) -> None:
-    file = harness.folder / "small.toml"
-    file.write_text(file.read_text().replace("[devices.cpu]", f"{FLAGGED}\n[devices.cpu]"))
+def test_the_flag_that_makes_the_difference_is_found_by_counting(suite_with: Callable[..., Harness]) -> None:
+    harness = suite_with(("[devices.cpu]", f"{FLAGGED}\n[devices.cpu]"))
     what = ("--case", "tiny/several@cpu", "--over", "flags", "--metric", "dispatches")
     ended = harness("bisect", "small.toml", *what, "--format", "json")
     assert ended.returncode == 0, ended.stderr
