@@ -16,6 +16,7 @@ import os
 import socket
 import ssl
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -118,10 +119,11 @@ def access_to(text: str, option: str, certificates: Path | None, *, trust_networ
 
 def ask(access: Access, operation: str) -> Any:
     """Ask a scheduler something without joining it."""
-    try:
-        answer = asyncio.run(_ask(access, operation))
-    except (OSError, asyncio.TimeoutError, MemoryError, ValueError, OverflowError) as error:  # the last of others
-        raise UsageError(f"{access}: {_why_silent(access, error)}") from error
+    with ThreadPoolExecutor(1) as apart:  # whoever calls may be within an event loop of their own
+        try:
+            answer = apart.submit(asyncio.run, _ask(access, operation)).result()
+        except (OSError, asyncio.TimeoutError, MemoryError, ValueError, OverflowError) as error:  # the last of others
+            raise UsageError(f"{access}: {_why_silent(access, error)}") from error
     if answer is None:
         raise UsageError(
             f"{access}: Dask answers there, but no scheduler of the harness; start `harness fleet scheduler`,"
