@@ -90,7 +90,7 @@ commands: $(VENV)/.installed
 	$(BIN)/python scripts/commands.py > docs/commands.md
 
 overhead: install
-	$(BIN)/python benchmarks/overhead.py
+	$(BIN)/python -m benchmarks.overhead
 
 # How often verdicts are right: records for two hours, then rewrites the tables of docs/statistics.md.
 verdicts: install
@@ -137,7 +137,7 @@ plugins: install
 # The picture of docs/seeds.md that went through Real-ESRGAN; compiles the network for some minutes.
 picture: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[picture]'
-	$(BIN)/python benchmarks/upscale.py $(ARGS)
+	$(BIN)/python -m benchmarks.upscale $(ARGS)
 
 # The part of docs/explain.md about a block over all releases: installs them, measures for a quarter of an hour, and keeps
 # the run and the explanations in results/published.

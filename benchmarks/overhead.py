@@ -50,7 +50,7 @@ def help_seconds() -> float:
 
 def warm_plan_seconds() -> float:
     """A fresh process that loads, plans and materialises suites/esrgan.toml and looks every case up in the cache."""
-    command = [sys.executable, __file__, "warm-plan"]
+    command = [sys.executable, "-m", "benchmarks.overhead", "warm-plan"]
     subprocess.run(command, capture_output=True, check=True, cwd=ROOT)
     return seconds(lambda: subprocess.run(command, capture_output=True, check=True, cwd=ROOT), 5)
 
@@ -116,7 +116,7 @@ def own_share_of_a_run() -> tuple[float, float]:
     """
     with tempfile.TemporaryDirectory() as folder:
         trace = Path(folder) / "trace.json"
-        command = [sys.executable, __file__, "traced-run", folder, str(trace)]
+        command = [sys.executable, "-m", "benchmarks.overhead", "traced-run", folder, str(trace)]
         subprocess.run(command, check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
         measured = json.loads(trace.read_text())
         (run,) = [load_run(path) for path in Path(folder).iterdir() if path.is_dir()]

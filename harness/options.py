@@ -31,6 +31,14 @@ CALL_LIMIT_S = 300.0
 CERTIFICATES_VARIABLE = "HARNESS_FLEET_CERTIFICATES"
 
 
+def option_of(kind: type, name: str) -> str:
+    """What a user writes for a field of a command's options: `--filter` for `patterns`, `SIDES` for `sides`."""
+    field = next(field for field in fields(kind) if field.name == name)
+    said = getattr(get_type_hints(kind, include_extras=True)[name], "__metadata__", ())
+    names = [written for each in said if isinstance(each, Parameter) for written in each.name or ()]
+    return names[-1] if names else f"--{name.replace('_', '-')}" if field.kw_only else name.upper()
+
+
 def command_options(kind: type[_Options]) -> type[_Options]:
     """Put a dataclass of options flat on the command line: first its own, then those of the groups that it inherits."""
     declared = kind.__dataclass_fields__  # type: ignore[attr-defined]

@@ -18,6 +18,7 @@ from benchmarks.explain.programs import (
     softmaxes,
     ten,
 )
+from harness.tune.tiles import Configuration, Root, spec_of
 
 # How much more work a piece does; those that share a line of the table stand together.
 FACTORS = ((1.05, 1.1), (1.2, 1.5), (2.0, 4.0))
@@ -27,19 +28,19 @@ ALONE = "3.11.0"
 # Which of the ten pieces makes room for another one.
 _PLACE = "loop of 48"
 _PADDING = "fuse-padding-into-linalg-consumer-ops"
-_SMALL_TILES = {
-    "derive": False,
-    "configurations": [
-        {
-            "op": "linalg.matmul",
-            "loops": [64, 64, 64],
-            "pipeline": "DoubleTilingExpert",
-            "distribution": [64, 64, 0],
-            "vector_common_parallel": [1, 8, 0],
-            "vector_reduction": [0, 0, 1],
-        }
-    ],
-}
+_SQUARE = "tensor<64x64xf32>"
+_MATMUL = Root(
+    op="linalg.matmul",
+    loops=(),
+    operands=(_SQUARE,) * 3,
+    element_bits=32,
+    innermost=1,
+    matcher=f"%0 = linalg.matmul ins(%arg0, %arg1 : {_SQUARE}, {_SQUARE}) outs(%arg2 : {_SQUARE}) -> {_SQUARE}",
+    pipeline="",
+    tiles={},
+)
+_TILES = {"distribution": (64, 64, 0), "vector_common_parallel": (1, 8, 0), "vector_reduction": (0, 0, 1)}
+_SMALL_TILES = {"spec": spec_of([(_MATMUL, Configuration(pipeline="DoubleTilingExpert", tiles=_TILES))])}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,7 +154,7 @@ def _split() -> Iterator[Pair]:
 def _variants() -> Iterator[Pair]:
     """Flags and plugins that leave all but one of ten pieces as they are."""
     convolved, summed = ((piece, ten({_PLACE: piece}, LOOPS)) for piece in (convolution(), long_sum()))
-    tiled = {"plugins": [{"name": "tuned", "options": _SMALL_TILES}]}
+    tiled = {"plugins": [{"name": "tuning-spec", "options": _SMALL_TILES}]}
     changed: list[tuple[str, dict[str, Any], tuple[Piece, Program]]] = [
         ("im2col", {"flags": ["--iree-global-opt-use-im2col-for-convs"]}, convolved),
         ("channels-last", {"plugins": ["channels-last"]}, convolved),

@@ -75,8 +75,9 @@ def plot(options: PlotOptions) -> int:
     if form is None:
         raise UsageError(f"--out {options.out}: does not end in {' or '.join(_FORMATS)}; name a file that does")
     wanted: KindName | None = "explanation" if options.kind == "waterfall" else None
-    path = Path(options.path) if is_url(options.path) else find_folder(options.path, kind=wanted)
-    is_series = is_url(options.path) or _holds_runs(path)
+    is_address = "://" in options.path  # A folder may have `::` in its name
+    path = Path(options.path) if is_address else find_folder(options.path, kind=wanted)
+    is_series = is_address or _holds_runs(path)
     drawing = _of_series(options) if is_series else _of_result(options, path)
     with writing(options.out, "give another path with --out"):
         options.out.write_bytes(drawing.file(THEMES[options.theme], form))

@@ -15,7 +15,7 @@ from harness.cli.app import app
 from harness.cli.fleet import bench_at, require_waiting
 from harness.cli.output import emit, print_report, print_text, reporter, tell, tell_where, teller, terminal_form
 from harness.errors import ExitCode, HarnessError, Interrupted, NothingSelected, UsageError
-from harness.options import DataFormat, Format, Loudness, Quiet, Toolchains, command_options
+from harness.options import DataFormat, Format, Loudness, Quiet, Toolchains, command_options, option_of
 from harness.process import stop_all
 from harness.report import render
 from harness.report.command_pages import SuiteOutcome, outcome_records, outcomes_page
@@ -224,7 +224,8 @@ def _resumed(options: RunOptions) -> RunOptions:
     if options.resume is None:
         return options
     own = ("toolchains", "patterns", "tags", "budget_s", "generations", "seed", "shard")
-    given = [name for name in own if getattr(options, name)] + ([] if options.measure else ["no_measure"])
+    given = [option_of(RunOptions, name) for name in own if getattr(options, name)]
+    given += [] if options.measure else ["--no-measure"]
     if given:
         raise UsageError(f"--resume goes on with the run's own settings; leave out {', '.join(given)}")
     resume = find_folder(options.resume, options.results, unfinished=True)

@@ -119,7 +119,7 @@ def plan_comparison(base: Side, head: Side, options: CompareOptions) -> Plan:
     """Pair the cases of two sides, and say what is known without measuring; within a run, both sides are that run."""
     by_name = options.by_name or (base.commit is not None and head.commit is not None)
     every = pair_runs(base, head, by_name=by_name) if options.within is None else pair_variants(head)
-    if not every:
+    if not every and options.within is not None:
         raise UsageError(f"{head.label}: has no variant beside the baseline; compare it with another run")
     pairs = _chosen(every, options.patterns, [host.name for host in head.run.hosts])
     plan = _plan(base, head, options, every, pairs)

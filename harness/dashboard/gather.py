@@ -31,8 +31,8 @@ _POINTS = """
 SELECT series, run, "case", toolchain, revision, "value", low, high,
        coalesce(module_sha256 <> lag(module_sha256) OVER w, true) AND module_sha256 <> '' AS new_module
 FROM points WHERE run IN (SELECT run FROM runs)
-WINDOW w AS (PARTITION BY series ORDER BY started, run)
-ORDER BY series, started, run
+WINDOW w AS (PARTITION BY series ORDER BY started, run, "case")
+ORDER BY series, started, run, "case"
 """
 _LAST = 1  # run that counts as recent, which pages do not ask for
 

@@ -83,18 +83,23 @@ def sparkline(values: Sequence[float], changes: Sequence[int], width: int) -> tu
         return "", ""
     levels = course(np.array(values), width)
     line = "".join(_BLOCKS[round(level * (len(_BLOCKS) - 1))] for level in levels)
-    parts = np.array_split(np.arange(len(values)), len(levels))
+    parts = _even_parts(np.arange(len(values)), len(levels))
     return line, "".join("^" if np.isin(changes, part).any() else " " for part in parts).rstrip()
 
 
 def course(values: NDArray[np.float64], places: int, *, least_span: float = 0.0) -> list[float]:
     """The course of a series as levels between 0, its low, and 1, its high."""
-    medians = np.array([np.median(part) for part in np.array_split(values, min(len(values), max(places, 1)))])
+    medians = np.array([np.median(part) for part in _even_parts(values, min(len(values), max(places, 1)))])
     low, high = (float(value) for value in np.percentile(values, [_LOW, _HIGH]))
     missing = max(abs(float(np.median(values))) * least_span - (high - low), 0.0)
     low, high = low - missing / 2, high + missing / 2
     scaled = (np.clip(medians, low, high) - low) / (high - low) if high > low else np.zeros(len(medians))
     return [float(level) for level in scaled]
+
+
+def _even_parts(values: NDArray[Any], places: int) -> list[NDArray[Any]]:
+    """Parts that are longer by one all along, since time is even: numpy's own come first."""
+    return np.split(values, np.rint(np.arange(1, places) * len(values) / places).astype(int))
 
 
 # --- Tables and answers ---

@@ -32,7 +32,10 @@ class SystemFiles:
 
     def matching(self, pattern: str) -> list[str]:
         """Paths below the root that match a glob pattern, sorted."""
-        return sorted(path.relative_to(self.root).as_posix() for path in self.root.glob(pattern))
+        try:
+            return sorted(path.relative_to(self.root).as_posix() for path in self.root.glob(pattern))
+        except OSError:  # of a file system that has a fault
+            return []
 
 
 def as_integer(text: str | None) -> int | None:

@@ -29,7 +29,7 @@ from harness.compare.samplers import MeasurementPolicy
 from harness.compare.sides import Named, noise_of
 from harness.errors import ExitCode, Interrupted, PlaceGone, RunError, UsageError
 from harness.machine.environment import machine_id
-from harness.options import Results
+from harness.options import Results, option_of
 from harness.process import Limits, forget, spawn, stop
 from harness.progress import Progress, Silent
 from harness.stages.options import ExplainOptions, OneCase, RunOptions, TuneOptions, compile_limits
@@ -78,7 +78,8 @@ def options_going_on(
     names = [field.name for field in fields(given)]
     changed = [name for name in names if getattr(given, name) != getattr(default, name)]
     if refused := [name for name in changed if name not in ("resume", "results", *stretch, *if_given)]:
-        raise UsageError(f"--resume goes on with the {kind.name}'s own settings; leave out {', '.join(refused)}")
+        words = ", ".join(option_of(type(given), name) for name in refused)
+        raise UsageError(f"--resume goes on with the {kind.name}'s own settings; leave out {words}")
     try:
         before: _Any = adapter(type(given)).validate_python(begun.options)
     except ValidationError:

@@ -280,6 +280,8 @@ def find_folder(
             what = f"{'unfinished ' * unfinished}{wanted or 'run, comparison, explanation or bisect'}"
             raise UsageError(f"{name}: {folder} has no {what} that it could mean; {what_is_there(folder)}")
         return folder / meant
+    if path.name in found:
+        return folder / path.name
     begun = [other for other in found if other.startswith(path.name)] if path.name else []
     if len(begun) > 1:
         names = ", ".join(begun[:_SHOWN]) + (f" and {len(begun) - _SHOWN} more" if len(begun) > _SHOWN else "")

@@ -245,6 +245,7 @@ def test_changes_that_somebody_knows_of_stand_apart_with_what_was_said(tmp_path:
 def test_a_small_picture_shows_a_step_and_keeps_noise_small() -> None:
     step = sparkline(np.array([100.0] * 50 + [110.0] * 50))
     assert (len(step), step[0], step[-1]) == (48, "0", "Z")
+    assert sparkline(np.array([100.0] * 30 + [110.0] * 30)) == "0" * 24 + "Z" * 24, "a half of the time is one here too"
     assert not {"0", "Z"} & set(sparkline(np.array([100.0, 100.5] * 10)))
     assert sparkline(np.array([np.nan])) == ""
 

@@ -223,7 +223,7 @@ def test_sides_that_are_made_are_not_made_again(runs: Runs) -> None:
 
 def test_one_that_goes_on_takes_no_options_of_its_own(runs: Runs) -> None:
     path = runs.stopped(STOPPED)
-    with pytest.raises(UsageError, match="goes on with the comparison's own settings; leave out within, seed"):
+    with pytest.raises(UsageError, match="goes on with the comparison's own settings; leave out --within, --seed"):
         again(path, seed=1, within=Path("run"))
     with pytest.raises(RunError, match="one machine measured it; go on there, without --fleet"):
         again(path, fleet=FLEET)

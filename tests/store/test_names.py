@@ -14,6 +14,7 @@ FOLDERS = {
     "20260103-000000-b": "run.json",
     "20260104-000000-b-compare": "comparison.json",
     "base": "run.json",
+    "base-again": "run.json",  # of which the whole name of the other is the beginning
 }
 
 
