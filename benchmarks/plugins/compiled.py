@@ -93,7 +93,7 @@ def compile_suite(suite: Path, results: Path, selection: Selection | None = None
         if failure is not None or case.skip is not None:
             sys.stderr.write(f"{case.name} is left out: {failure.message if failure else case.skip}\n")
             continue
-        loadable = find_module(side, case, toolchains[case.toolchain]).loadable
+        loadable = find_module(side, case, toolchains[side.toolchains[case.toolchain]]).loadable
         modules.append(_module(case.model, case.variant, loadable))
     report, environment = build_report(run), run.header.environment
     virtual = ", a virtual machine" if environment["machine"].get("virtual") else ""

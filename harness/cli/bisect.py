@@ -50,7 +50,7 @@ def bisect(options: BisectOptions | None = None, *, format: PageFormat = "termin
 def verdict(options: VerdictOptions) -> int:
     """Say whether a case is as good as a run's, as `git bisect run` asks it.
 
-    git bisect run harness verdict suites/x.toml --case net/stock@cpu --against ../good --compiler build
+    git bisect run harness verdict suites/x.toml --case net/stock@cpu --against ../good --toolchain build
 
     The exit status is 0 where it is, 1 where it is worse, and 125 where it cannot be told, for example since it does
     not compile. What is wrong with the question itself ends with 128 or more, at which git bisect stops.

@@ -296,8 +296,8 @@ def _by_module(base_case: Case, head_case: Case, base: Side, head: Side) -> Deci
         return DecidedRow(verdict="new", reason="the base was never compiled")
     if codes[1] is None:
         return DecidedRow(verdict="missing", reason="the head was never compiled")
-    runtime = base.toolchains.get(base_case.toolchain)
-    same_runtime = runtime is not None and runtime == head.toolchains.get(head_case.toolchain)
+    both = base.toolchains.get(base_case.toolchain), head.toolchains.get(head_case.toolchain)
+    same_runtime = both[0] is not None and both[1] is not None and both[0].has_runtime_of(both[1])
     if codes[0] == codes[1] and same_runtime and base_case.run_flags == head_case.run_flags:
         return DecidedRow(verdict="identical", reason="same module bytes, same runtime")
     return None

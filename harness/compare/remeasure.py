@@ -30,7 +30,7 @@ from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
 from harness.process import Limits
 from harness.progress import Progress, duration
 from harness.records.comparison import Row
-from harness.records.run import Failure, HostRecord, Round
+from harness.records.run import Failure, HostRecord, Round, ToolchainRecord
 from harness.store.work_directory import ComparisonDirectory
 from harness.suite.devices import why_gone
 from harness.text import plural
@@ -106,7 +106,7 @@ class RowBench:
     """What measuring needs."""
 
     place: RowPlace  # Where rows are measured
-    toolchains: Mapping[str, Toolchain]  # By release
+    toolchains: Mapping[ToolchainRecord, Toolchain]
     directory: ComparisonDirectory  # Where each turn is kept as it is taken
     progress: Progress
     memory_bytes: int | None = None  # At which a compile is stopped; None: no limit
@@ -161,7 +161,7 @@ def _works(plan: Plan, bench: RowBench) -> tuple[list[Work], list[Row]]:
     for pair, control in [*((pair, False) for pair in plan.open), *((pair, True) for pair in plan.controls)]:
         try:
             base, head = (
-                find_module(side, case, bench.toolchains[case.toolchain])
+                find_module(side, case, bench.toolchains[side.toolchains[case.toolchain]])
                 for side, case in zip((plan.base, plan.head), pair.both, strict=True)
             )
         except CacheMiss as error:

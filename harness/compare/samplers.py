@@ -243,6 +243,8 @@ def sample_compiles(base: Module, head: Module, cpus: frozenset[int] | None, lim
 
 
 def _compile_ns(name: str, side: Module, cpus: frozenset[int] | None, limits: Limits) -> float:
+    if side.loadable.toolchain.compiler_is_gone:
+        raise CaseError("compile", f"the compiler that made the {name} was built again since, so it cannot be timed")
     with tempfile.TemporaryDirectory(prefix="harness-compile-") as folder:
         for file, link in ((side.mlir, MODEL_FILE), *((file, file.name) for file in side.files)):
             (Path(folder) / link).symlink_to(file.resolve())

@@ -29,6 +29,7 @@ from harness.options import CALL_LIMIT_S
 from harness.progress import Progress
 from harness.records.case import Case
 from harness.records.comparison import SelfcheckFacts
+from harness.records.run import ToolchainRecord
 from harness.stats.intervals import rate_bounds
 from harness.stats.rule import Rule, detectable_change
 from harness.store.evidence import find_failure
@@ -64,7 +65,7 @@ class Selfcheck:
 
 def check_machine(
     side: Side,
-    toolchains: Mapping[str, Toolchain],
+    toolchains: Mapping[ToolchainRecord, Toolchain],
     environment: Mapping[str, Mapping[str, Any]],
     options: SelfcheckOptions,
     progress: Progress,
@@ -74,7 +75,7 @@ def check_machine(
     if not cases:
         raise RunError(f"{side.label}: no case of it can be measured here; `harness list` says why each is skipped")
     rule = rules_of(side.run.header, side.label, options.floor)[LATENCY.name]
-    tasks = [_task(side, case, toolchains[case.toolchain], rule, options) for case in cases]
+    tasks = [_task(side, case, toolchains[side.toolchains[case.toolchain]], rule, options) for case in cases]
     times = -(-options.rows // len(tasks))
     found: dict[str, list[Outcome]] = {task.name: [] for task in tasks}
     with only_one_measures(progress.note, wait=options.wait):

@@ -11,14 +11,15 @@ from harness.cache import environments_root
 from harness.compare.commits import COMMIT_PREFIX, Commit, find_commit, how_to_have, require_commit
 from harness.compare.judge import CHANGED
 from harness.compare.pairs import TOOLCHAIN_PREFIX, Pair, Side, is_toolchain
-from harness.errors import RunError, ToolchainError, UsageError
+from harness.errors import ToolchainError, UsageError
 from harness.machine.environment import Environment, describe_machine, machine_id
 from harness.records.comparison import MachineFacts, Row, SelfcheckFacts, SideFacts
-from harness.records.run import Header, HostRecord
+from harness.records.run import Header, HostRecord, ToolchainRecord
 from harness.store.folders import LATEST, find_folder
 from harness.store.run_directory import HEADER_FILE
 from harness.text import shown
-from harness.toolchain import Toolchain, get_toolchains
+from harness.toolchain import Toolchain, find_toolchain, get_toolchains
+from harness.toolchain.own import is_own, kind_of_toolchain
 
 # What a word of the user's means: a run's folder, a commit, or a release as in `iree==3.12.0`.
 Named = Path | Commit | str
@@ -45,9 +46,13 @@ def require_two(sides: Sequence[str], toolchains: Sequence[str], within: Path | 
 
 
 def what_is_named(word: str, results: Path) -> Named:
-    """What a user means by a side: a release, a commit that is called so, a run, or else a commit."""
+    """What a user means by a side: a toolchain, a commit that is called so, a run, or else a commit."""
     if is_toolchain(word):
         return word
+    if (own := kind_of_toolchain(Path(word))) is not None:
+        if (Path(word) / HEADER_FILE).is_file():
+            raise UsageError(f"{shown(word)} holds a run and {own}; say which with --toolchain, or move one away")
+        return f"{TOOLCHAIN_PREFIX}{word}"
     if word.startswith(COMMIT_PREFIX):
         return replace(require_commit(word.removeprefix(COMMIT_PREFIX)), name=word)
     try:
@@ -69,20 +74,38 @@ def what_is_named(word: str, results: Path) -> Named:
     raise UsageError(f"{shown(word)}: there is no such run in {results}, and {how_to_have()}")
 
 
-def toolchains_here(sides: Sequence[Side], on_install: Callable[[str], None]) -> Mapping[str, Toolchain]:
-    """The toolchains of all cases of these sides, by release; installed where they are not here."""
-    versions = list(dict.fromkeys(version for side in sides for version in side.toolchains))
-    found = get_toolchains(versions, root=environments_root(), on_install=on_install)
-    if len(found) < len(versions):
-        raise RunError("a run names one release of IREE in two ways; make it again")
-    here = dict(zip(versions, found, strict=True))
-    for side in sides:  # both may be of one release, and of two builds of it
-        for version, record in side.toolchains.items():
-            if here[version].compiler_sha256 != record.compiler_sha256:
-                raise ToolchainError(
-                    f"{side.label}: IREE {version} here has another compiler than the run's; make the run again"
-                )
+def toolchains_here(sides: Sequence[Side], on_install: Callable[[str], None]) -> Mapping[ToolchainRecord, Toolchain]:
+    """The toolchains of all cases of these sides, installed where they are not here.
+
+    Where a compiler was built again since a run, what the run compiled is still in the cache, and runs on the runtime
+    that is here now.
+    """
+    records = dict.fromkeys(record for side in sides for record in side.toolchains.values())
+    found = {record: toolchain_of(record, on_install) for record in records}
+    another = next((toolchain for toolchain in found.values() if toolchain is not None), None)
+    here: dict[ToolchainRecord, Toolchain] = {}
+    for record, toolchain in found.items():
+        if toolchain is None:
+            runtime = another or find_toolchain()
+            on_install(
+                f"The compiler of {record.version} was built again since; what it made is taken from the cache, and "
+                f"runs on the runtime of {runtime.version}"
+            )
+            sha256 = record.compiler_sha256
+            toolchain = replace(runtime, version=record.version, compiler_sha256=sha256, compiler_is_gone=True)
+        here[record] = toolchain
     return here
+
+
+def toolchain_of(record: ToolchainRecord, on_install: Callable[[str], None]) -> Toolchain | None:
+    """The toolchain that a run was made with; None where another compiler has taken its place."""
+    try:
+        (found,) = get_toolchains([record.version], root=environments_root(), on_install=on_install)
+    except ToolchainError:
+        if not is_own(record.version):
+            raise
+        return None
+    return found if found.compiler_sha256 == record.compiler_sha256 else None
 
 
 def _describe_hosts(environments: Mapping[str, Environment]) -> str:

@@ -325,6 +325,11 @@ class ToolchainRecord:
     version: str
     revision: str
     compiler_sha256: str
+    runtime_sha256: str = ""  # "": not known
+
+    def has_runtime_of(self, other: ToolchainRecord) -> bool:
+        """Whether modules of both run on the same runtime."""
+        return self == other or (self.runtime_sha256 != "" and self.runtime_sha256 == other.runtime_sha256)
 
 
 @dataclass(frozen=True, kw_only=True)

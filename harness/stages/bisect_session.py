@@ -18,7 +18,7 @@ from harness.bisect.search import Measured, Unusable
 from harness.bisect.trials import ERROR, JUDGED_OF_SEARCH, Place, as_measured, rule_of_measurements, try_pair
 from harness.compare.pairs import Pair, side_of
 from harness.compare.samplers import MeasurementPolicy
-from harness.compare.sides import noise_of
+from harness.compare.sides import noise_of, toolchains_here
 from harness.errors import CaseError, Interrupted, NothingSelected, RunError, SuiteError, ToolchainError, UsageError
 from harness.machine.environment import describe_machine
 from harness.metrics import FLOORS, LATENCY, METRICS, REFERENCE_FACTS, TIMED, Metric, metric_named
@@ -40,7 +40,6 @@ from harness.store.work_directory import BisectDirectory, KeptSentence
 from harness.suite.load import Suite
 from harness.text import did_you_mean
 from harness.toolchain import Toolchain, toolchain_named
-from harness.toolchain.find import with_own_build
 from harness.toolchain.host_cpu import environment_here
 
 # Why a position was not measured for lack of time; such a one has no trial.
@@ -250,7 +249,7 @@ class BisectSession(ABC):
             with self._counting_seconds():
                 explanation, path = explain_and_keep(
                     AskedPair(pair=pair, base=base.side, head=head.side),
-                    {place.toolchain.version: place.toolchain for place in (base, head)},
+                    {record: place.toolchain for place in (base, head) for record in place.side.toolchains.values()},
                     self._policy(Rule(floor=self.floor)),
                     self.progress,
                     self.options.results,
@@ -337,11 +336,8 @@ def judge_now(options: VerdictOptions, progress: Progress) -> Judged:
     run = load_run(path, rounds=False)
     toolchains = {known.name: known.toolchain for known in run.header.cases if known.peer is None}
     case = the_case(options.case, [*toolchains], f"--against {path}", f"harness report {path}")
-    release = toolchains[case]
-    recorded = next(record for record in run.header.toolchains if record.version == release)
-    toolchain = toolchain_named(release, progress.note)
-    if toolchain.compiler_sha256 != recorded.compiler_sha256 and not metric.exact:
-        raise ToolchainError(f"{path}: IREE {release} here has another compiler than the run's; make the run again")
+    side = side_of(run, str(path))
+    toolchain = toolchains_here([side], progress.note)[side.toolchains[toolchains[case]]]
     good = place_in(path, Wanted(name="the run", suite=path, case=case, toolchain=toolchain))
     if isinstance(good, Unusable):
         raise RunError(f"--against {path}: {case} cannot be measured there: {good.reason}; give another run")
@@ -362,8 +358,8 @@ def judge_now(options: VerdictOptions, progress: Progress) -> Judged:
 def _now(options: VerdictOptions, case: str, release: Toolchain, progress: Progress) -> Place | Unusable:
     """The case as the suite and the compiler have it now, or why it cannot be measured."""
     try:
-        toolchain = with_own_build(release, compiler=options.compiler, runtime=options.runtime)
-        others = (release,) if release.version != toolchain.version else ()
+        toolchain = toolchain_named(options.toolchain or release.version, progress.note)
+        others = () if release.compiler_is_gone or release.version == toolchain.version else (release,)
         wanted = Wanted(name="now", suite=options.suite, case=case, toolchain=toolchain, others=others)
         return make_place(wanted, options, progress)
     except (ToolchainError, NothingSelected) as error:

@@ -13,6 +13,7 @@ from harness.compare.remeasure import RowBench, StoppedWithRows, remeasure
 from harness.errors import HarnessError, Interrupted, RunError
 from harness.metrics import LATENCY
 from harness.records.comparison import Comparison, Explained, Row
+from harness.records.run import ToolchainRecord
 from harness.report import render
 from harness.report.comparison import real_rows
 from harness.report.data import document_of
@@ -50,7 +51,7 @@ def begun_comparison(options: CompareOptions) -> tuple[CompareOptions, Compariso
 
 
 def compare_sides(
-    base: Side, head: Side, toolchains: Mapping[str, Toolchain], session: ComparisonSession
+    base: Side, head: Side, toolchains: Mapping[ToolchainRecord, Toolchain], session: ComparisonSession
 ) -> tuple[Comparison, Path]:
     """Compare two sides, and keep the comparison; within a run, both sides are that run."""
     options, progress = session.options, session.progress
@@ -104,7 +105,7 @@ MOST_ROWS = 5
 
 
 def explain_regressions(
-    comparison: Comparison, plan: Plan, toolchains: Mapping[str, Toolchain], session: ComparisonSession
+    comparison: Comparison, plan: Plan, toolchains: Mapping[ToolchainRecord, Toolchain], session: ComparisonSession
 ) -> tuple[tuple[Explained, ...], tuple[str, ...]]:
     """Explain the largest regressions of latencies, and keep each explanation beside the comparison; and notes."""
     regressed = real_rows(comparison).metric(LATENCY.name).of("regressed").largest_first()
@@ -116,7 +117,9 @@ def explain_regressions(
     return explained, (f"{more} not explained; `harness explain` does that",)
 
 
-def _explained(row: Row, plan: Plan, toolchains: Mapping[str, Toolchain], session: ComparisonSession) -> Explained:
+def _explained(
+    row: Row, plan: Plan, toolchains: Mapping[ToolchainRecord, Toolchain], session: ComparisonSession
+) -> Explained:
     pair = next(pair for pair in plan.pairs if pair.name == row.case)
     options, rule = session.options, plan.rules[LATENCY.name]
     session.progress.note(f"Explaining the regression of {row.case}")

@@ -25,6 +25,7 @@ from harness.metrics import LATENCY
 from harness.process import Limits
 from harness.progress import Progress
 from harness.records.explanation import Explanation, Method, Part
+from harness.records.run import ToolchainRecord
 from harness.report import render
 from harness.report.data import document_of
 from harness.report.explanation_page import is_changed
@@ -62,7 +63,7 @@ class _Programs:
 
 def explain_pair(
     asked: AskedPair,
-    toolchains: Mapping[str, Toolchain],
+    toolchains: Mapping[ToolchainRecord, Toolchain],
     policy: MeasurementPolicy,
     progress: Progress,
     *,
@@ -117,7 +118,7 @@ def explain_pair(
 
 def explain_and_keep(
     asked: AskedPair,
-    toolchains: Mapping[str, Toolchain],
+    toolchains: Mapping[ToolchainRecord, Toolchain],
     policy: MeasurementPolicy,
     progress: Progress,
     results: Path,
@@ -147,10 +148,12 @@ def explain_command(asked: AskedPair) -> tuple[str, ...]:
 # --- both programs ---
 
 
-def _programs(asked: AskedPair, toolchains: Mapping[str, Toolchain], limits: Limits, progress: Progress) -> _Programs:
+def _programs(
+    asked: AskedPair, toolchains: Mapping[ToolchainRecord, Toolchain], limits: Limits, progress: Progress
+) -> _Programs:
     of_base, of_head = asked.pair.both
-    base = compiled_in_run(asked.base, of_base, toolchains[of_base.toolchain], limits)
-    head = compiled_in_run(asked.head, of_head, toolchains[of_head.toolchain], limits)
+    base = compiled_in_run(asked.base, of_base, toolchains[asked.base.toolchains[of_base.toolchain]], limits)
+    head = compiled_in_run(asked.head, of_head, toolchains[asked.head.toolchains[of_head.toolchain]], limits)
     (_, base_compiled), (_, head_compiled) = base, head
     phases = head_compiled.reached(base_compiled.reached(EXECUTABLE_PHASES))
     progress.stage("IR", 2)

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from harness.cache import cache_root
-from harness.compare.pairs import Side, is_toolchain, side_of
+from harness.compare.pairs import TOOLCHAIN_PREFIX, Side, is_toolchain, side_of
 from harness.compare.samplers import CacheMiss, Module, find_module
+from harness.compare.sides import toolchains_here
 from harness.compile import BuildCache
 from harness.errors import CaseError, RunError, ToolchainError, UsageError
 from harness.ir.counts import Inspected, count_files
@@ -39,6 +40,7 @@ from harness.suite.cases import Selection, case_names
 from harness.text import did_you_mean, plural, such_as
 from harness.toolchain import Toolchain, toolchain_named
 from harness.toolchain.host_cpu import environment_here
+from harness.toolchain.own import kind_of_toolchain
 
 T = TypeVar("T")
 
@@ -167,6 +169,8 @@ def _parts(word: str) -> tuple[Path | None, str, str]:
         release, _, case = word.partition(":")
         return None, release, case
     for where, case in ((word, ""), word.partition(":")[::2]):
+        if kind_of_toolchain(Path(where)) is not None:
+            return None, f"{TOOLCHAIN_PREFIX}{where}", case
         folder = find_folder(where, kind="run")
         if folder.suffix == ".toml" or _is_run(folder) or folder.is_file():
             return folder, "", case
@@ -266,9 +270,7 @@ def _case_of_run(named: NamedCase, limits: Limits, progress: Progress) -> tuple[
     cases = {case.name: case for case in side.run.header.cases}
     case = cases[the_case(named.case, [*cases], folder, f"harness report {folder}")]
     _require_variant(case, folder)
-    toolchain = toolchain_named(case.toolchain, progress.note)
-    if toolchain.compiler_sha256 != side.toolchains[case.toolchain].compiler_sha256:
-        raise ToolchainError(f"{folder}: IREE {case.toolchain} here has another compiler than the run's; make it again")
+    toolchain = toolchains_here([side], progress.note)[side.toolchains[case.toolchain]]
     return case, compiled_in_run(side, case, toolchain, limits)[1]
 
 
@@ -278,6 +280,8 @@ def compiled_in_run(side: Side, case: Case, toolchain: Toolchain, limits: Limits
     if build is None or build.module_sha256 is None:
         why = build.failure.message if build is not None and build.failure is not None else case.skip
         raise CaseError("compile", f"{side.label}: {case.name} was not compiled ({why or 'it was left out'})")
+    if toolchain.compiler_is_gone:
+        raise ToolchainError(f"{side.label}: its IREE {case.toolchain} was built again since; make the run again")
     try:
         module = find_module(side, case, toolchain)
     except CacheMiss as error:

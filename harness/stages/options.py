@@ -278,9 +278,8 @@ class VerdictOptions(OneCase):
         suite: The suite's TOML file, as it is now.
         case: The case, as `harness list` shows it (default: the only one of the run).
         against: A run of the good side that has the case; its modules have to be in the cache still.
-        compiler: iree-compile as somebody built it, the folder that it is in, or IREE's build folder (default: that of
-            the run's release).
-        runtime: Likewise iree-run-module and the other tools of the runtime.
+        toolchain: What compiles and runs it now: a build folder of IREE, an environment, a pair of wheels, or a release
+            (default: that of the run).
         metric: As of `harness bisect`.
         floor: Relative change below which it is good (default: the suite's, else the metric's).
         row_budget: Wall seconds for looking; confirming a finding takes as much again.
@@ -291,8 +290,7 @@ class VerdictOptions(OneCase):
     case: str | None = None
     _: KW_ONLY
     against: Annotated[Path, NAMED]
-    compiler: Path | None = None
-    runtime: Path | None = None
+    toolchain: str | None = None
 
 
 def seconds_of(text: str) -> float:

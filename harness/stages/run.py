@@ -253,7 +253,10 @@ def _header(
         baseline=suite.baseline,
         toolchains=tuple(
             ToolchainRecord(
-                version=toolchain.version, revision=toolchain.revision, compiler_sha256=toolchain.compiler_sha256
+                version=toolchain.version,
+                revision=toolchain.revision,
+                compiler_sha256=toolchain.compiler_sha256,
+                runtime_sha256=toolchain.runtime_sha256,
             )
             for toolchain in prepared.toolchains
         ),

@@ -15,7 +15,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import fields, replace
 from datetime import datetime, timezone
-from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -24,9 +23,9 @@ from pydantic import ValidationError
 from harness.cache import cache_root, environments_root
 from harness.compare.commits import Commit, has_file, is_changed, suite_below, tree_of
 from harness.compare.options import CompareOptions
-from harness.compare.pairs import Side, side_of
+from harness.compare.pairs import TOOLCHAIN_PREFIX, Side, side_of
 from harness.compare.samplers import MeasurementPolicy
-from harness.compare.sides import Named, noise_of
+from harness.compare.sides import Named, noise_of, toolchain_of
 from harness.errors import ExitCode, Interrupted, PlaceGone, RunError, UsageError
 from harness.machine.environment import machine_id
 from harness.options import Results, option_of
@@ -210,20 +209,22 @@ class SidesSession(Generic[_Options, _Folder]):
                     "it is there"
                 )
         # All that takes long comes after all that may be wrong.
-        of_runs = [record.version for run in runs.values() for record in run.header.toolchains] if releases else []
-        installed = partial(get_toolchains, root=environments_root(), on_install=self.progress.note)
-        toolchains, others = {side: installed([side])[0] for side in releases}, installed(of_runs)
+        note, root = self.progress.note, environments_root()
+        toolchains = {side: get_toolchains([side], root=root, on_install=note)[0] for side in releases}
+        records = [record for run in runs.values() for record in run.header.toolchains] if releases else []
+        others = [found for record in records if (found := toolchain_of(record, note)) is not None]
         made = []
         for which, side in zip(("base", "head"), sides, strict=True):
             if isinstance(side, Path):
                 made.append(side_of(runs[side], str(side), side))
             elif isinstance(side, Commit):
-                path, root = self.of_commit(suite, side, which)
-                made.append(replace(side_of(load_run(path), side.name), commit=side, root=root))
+                path, tree = self.of_commit(suite, side, which)
+                made.append(replace(side_of(load_run(path), side.name), commit=side, root=tree))
             else:
                 toolchain, options = toolchains[side], unmeasured(self.options, suite, self.case)
                 beside = (*(other for name, other in toolchains.items() if name != side), *others)
-                made.append(side_of(load_run(self.run_of_side(toolchain.version, options, (toolchain,), beside)), side))
+                run = self.run_of_side(toolchain.version, options, (toolchain,), beside)
+                made.append(side_of(load_run(run), f"{TOOLCHAIN_PREFIX}{toolchain.version}"))
         return made[0], made[1]
 
     def of_commit(self, suite: Path, commit: Commit, which: str) -> tuple[Path, Path]:

@@ -1,12 +1,8 @@
-"""Finding a compiler and runtime pair without importing either: the harness's own, or one in its own environment.
-
-In the place of a release's compiler or runtime may stand one that somebody built, for who bisects IREE's own commits.
-"""
+"""Finding a compiler and runtime pair without importing either: the harness's own, or one in an environment."""
 
 import hashlib
 import os
 import re
-import shlex
 import sys
 import sysconfig
 from collections.abc import Iterable
@@ -14,11 +10,8 @@ from dataclasses import dataclass, replace
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, distributions
 from pathlib import Path
 
-from packaging.version import InvalidVersion, Version
-
-from harness.cache import cache_root, read_memo, write_atomically, write_memo
+from harness.cache import cache_root, read_memo, write_memo
 from harness.errors import ToolchainError
-from harness.process import Limits, run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +27,9 @@ class Toolchain:
     # Options of every start of the interpreter. In an environment of its own it must overlook PYTHONPATH and the user's
     # packages, or another release's modules could come first.
     python_options: tuple[str, ...] = ()
+    runtime_sha256: str = ""  # Hash of the libraries that calls go through; "": not known
+    # Another compiler has taken the place of the one that is meant: what it made still runs, and nothing more is made
+    compiler_is_gone: bool = False
 
     @property
     def python_command(self) -> tuple[str, ...]:
@@ -51,6 +47,8 @@ class Toolchain:
 
 
 _PREFIX = "iree-"
+# In an environment of wheels that nobody released: what they are called, see harness.toolchain.own.
+LABEL_FILE = "iree-harness-label"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +113,9 @@ def find_in_environment(folder: Path, *, unfinished: bool = False) -> Toolchain:
         raise ToolchainError(f"{folder} is being made; {_OTHER_VERSION}")
     if not python.exists():
         raise ToolchainError(f"the Python that made {folder} is gone; {_OTHER_VERSION}")
-    return _pair(next(iter(sorted(folder.glob("lib/python*/site-packages"))), folder), python, ("-I",))
+    pair = _pair(next(iter(sorted(folder.glob("lib/python*/site-packages"))), folder), python, ("-I",))
+    label = folder / LABEL_FILE
+    return replace(pair, version=label.read_text()) if label.is_file() else pair
 
 
 def environment_python(folder: Path) -> Path:
@@ -144,11 +144,12 @@ def _pair(site_packages: Path | None, python: Path, options: tuple[str, ...]) ->
     return Toolchain(
         version=version,
         revision=_revision(compiler_tools.parent / "version.py"),
-        compiler_sha256=_compiler_hash(compiler_tools),
+        compiler_sha256=digest_of([compiler_tools / "iree-compile", *sorted(compiler_tools.glob("*IREECompiler.*"))]),
         python=python,
         compiler_tools=compiler_tools,
         runtime_tools=runtime_tools,
         python_options=options,
+        runtime_sha256=digest_of(libraries) if (libraries := sorted(runtime_tools.glob("*.so"))) else "",
     )
 
 
@@ -179,114 +180,22 @@ def _revision(version_file: Path) -> str:
     return match.group(1) if match else ""
 
 
-def _compiler_hash(folder: Path) -> str:
-    """Hash of the compiler's program and library; 300 MB take a second, so a memo keeps it by size and time."""
-    parts = [folder / "iree-compile", *sorted(folder.glob("*IREECompiler.*"))]
-    stamp = "\n".join(f"{part}:{part.stat().st_size}:{part.stat().st_mtime_ns}" for part in parts)
-    memo = cache_root() / "toolchains" / f"{hashlib.sha256(stamp.encode()).hexdigest()[:32]}.json"
+def digest_of(parts: Iterable[Path], more: str = "") -> str:
+    """Hash of files and of a text; hundreds of megabytes take a second, so a memo keeps it by size and time."""
+    files = list(parts)
+    stamps = [f"{part}:{status.st_size}:{status.st_mtime_ns}" for part, status in ((p, p.stat()) for p in files)]
+    stamp = hashlib.sha256("\n".join([more, *stamps]).encode()).hexdigest()
+    memo = cache_root() / "toolchains" / f"{stamp[:32]}.json"
     kept = read_memo(memo)
     if isinstance(kept, str):
         return kept
-    digest = _hash(parts)
-    write_memo(memo, digest)
-    return digest
-
-
-_LIMITS = Limits(seconds=120)
-_COMPILER, _RUNTIME = "iree-compile", "iree-run-module"
-# Where a program lies in what somebody may name: its own folder, IREE's build folder, or an installed one.
-_BELOW = ("", "tools", "bin")
-_STATED = re.compile(r"IREE compiler version (?P<version>\S+)(?:.*@ ?(?P<revision>[0-9a-f]{7,40}))?")
-# Of a build folder, beside its tools.
-_BINDINGS = Path("runtime", "bindings", "python")
-
-
-def with_own_build(toolchain: Toolchain, *, compiler: Path | None = None, runtime: Path | None = None) -> Toolchain:
-    """A release's toolchain whose compiler or runtime somebody built.
-
-    Python and what runs under it stay the release's: rewrites of plugins, the reader of programs, and calls of modules
-    unless the runtime is a build folder of IREE that has the Python bindings.
-    """
-    built, python = toolchain, toolchain.python
-    parts: list[Path] = []
-    if compiler is not None:
-        tools = _tools(compiler, _COMPILER, "--compiler")
-        version, revision = _stated_version(tools / _COMPILER)
-        built = replace(built, compiler_tools=tools, version=version or toolchain.version, revision=revision)
-        # Its library lies beside it, or in the build's library folder.
-        folders = (tools, tools.parent / "lib")
-        libraries = (file for folder in folders for file in folder.glob("*IREECompiler.*") if file.is_file())
-        parts += [tools / _COMPILER, *sorted(libraries)]
-    if runtime is not None:
-        tools = _tools(runtime, _RUNTIME, "--runtime")
-        built = replace(built, runtime_tools=tools)
-        parts.append(tools / _RUNTIME)
-        bindings = tools.parent / _BINDINGS
-        if (bindings / "iree" / "runtime").is_dir():
-            parts += sorted((bindings / "iree").glob("_runtime_libs/*.so"))
-            python = _python_with(bindings, toolchain)
-    if not parts:
-        return toolchain
-    # The hash stands for all of the toolchain: of another runtime, what was asked of its tools is not known.
-    return replace(built, compiler_sha256=_hash(parts, toolchain.compiler_sha256), python=python)
-
-
-def _tools(place: Path, program: str, option: str) -> Path:
-    folder = place.absolute()
-    if folder.name == program and folder.is_file():
-        return folder.parent
-    found = next((folder / below for below in _BELOW if (folder / below / program).is_file()), None)
-    if found is None:
-        raise ToolchainError(f"{option} {place}: there is no {program}; name it, its folder, or IREE's build folder")
-    return found
-
-
-def _stated_version(program: Path) -> tuple[str, str]:
-    """Version and commit that a compiler says of itself; "" of what it does not say."""
-    try:
-        finished = run([str(program), "--version"], limits=_LIMITS)
-    except OSError as error:
-        raise ToolchainError(f"--compiler {program}: cannot be started ({error.strerror}); build it again") from None
-    if not finished.ok:
-        raise ToolchainError(f"--compiler {program}: {finished.how_it_ended(_LIMITS)}; build it again")
-    said = _STATED.search(finished.stdout)
-    if said is None:
-        return "", ""
-    try:
-        return str(Version(said["version"])), said["revision"] or ""
-    except InvalidVersion:  # of a build that was told none
-        return "", said["revision"] or ""
-
-
-def _hash(parts: Iterable[Path], release: str = "") -> str:
-    digest = hashlib.sha256(release.encode())
-    for part in parts:
+    digest = hashlib.sha256(more.encode())
+    for part in files:
         try:
             with part.open("rb") as file:
                 while chunk := file.read(1 << 20):
                     digest.update(chunk)
         except OSError as error:
             raise ToolchainError(f"{part}: cannot be read ({error.strerror}); make it anew") from None
+    write_memo(memo, digest.hexdigest())
     return digest.hexdigest()
-
-
-def _python_with(bindings: Path, toolchain: Toolchain) -> Path:
-    """A program that starts the release's Python where it finds the build's iree.runtime first."""
-    # -I, which an environment's Python is started with, overlooks PYTHONPATH, and the build's path has to come first.
-    lines = [
-        "#!/bin/sh",
-        'while [ "$1" = "-I" ]; do shift; done',
-        f'PYTHONPATH={shlex.quote(str(bindings))} PYTHONNOUSERSITE=1 exec {shlex.quote(str(toolchain.python))} "$@"',
-        "",
-    ]
-    text = os.fsencode("\n".join(lines))
-    file = cache_root() / "toolchains" / "own" / hashlib.sha256(text).hexdigest()[:32] / "python"
-    if not file.is_file():
-        try:
-            write_atomically(file, text)
-            file.chmod(0o755)
-        except OSError as error:
-            raise ToolchainError(
-                f"{file}: cannot be written ({error.strerror}); make room or set HARNESS_CACHE"
-            ) from None
-    return file

@@ -15,6 +15,7 @@ from harness.process import Limits, run
 from harness.text import plural, shown
 from harness.toolchain.find import (
     COMPILER_PACKAGE,
+    LABEL_FILE,
     RUNTIME_PACKAGE,
     Toolchain,
     being_made,
@@ -23,8 +24,8 @@ from harness.toolchain.find import (
     find_in_environment,
     find_toolchain,
 )
+from harness.toolchain.own import NEWEST, is_own, own_named, own_toolchain, packages_of, place_named
 
-NEWEST = "newest"
 # Between the two ends of a range, as in `3.0.0..3.13.0`.
 RANGE = ".."
 
@@ -52,7 +53,7 @@ def releases_named(texts: Sequence[str], on_install: Callable[[str], None], *, p
     found: list[str] = []
     for text in texts:
         first, is_range, last = text.strip().removeprefix("iree==").partition(RANGE)
-        if not is_range:
+        if not is_range or place_named(text.strip()) is not None:
             found.append(release_named(text, on_install))
             continue
         if not first or not last:
@@ -69,7 +70,9 @@ def releases_named(texts: Sequence[str], on_install: Callable[[str], None], *, p
 
 
 def release_named(text: str, on_install: Callable[[str], None], option: str = "--toolchain") -> str:
-    """The release that a user means with that option, which may be the newest there is."""
+    """The release that a user means with that option, which may be the newest there is; of a folder, its label."""
+    if (place := place_named(text.strip())) is not None:
+        return own_named(place, on_install, option)
     if text.strip().removeprefix("iree==") != NEWEST:
         return parse_release(text, option)
     release = newest_release(option)
@@ -148,7 +151,8 @@ def commands_for(folder: Path, release: str) -> tuple[tuple[str, ...], ...]:
 
 def _packages(release: str) -> tuple[str, ...]:
     """What an environment gets: the pair, the importer's packages, and what the worker needs."""
-    return (f"{COMPILER_PACKAGE}[onnx]=={release}", f"{RUNTIME_PACKAGE}=={release}", "numpy")
+    own = packages_of(release) if is_own(release) else None
+    return (*(own or (f"{COMPILER_PACKAGE}[onnx]=={release}", f"{RUNTIME_PACKAGE}=={release}")), "numpy")
 
 
 def why_it_failed(release: str, printed: str, how_it_ended: str) -> str:
@@ -197,7 +201,12 @@ def get_toolchains(
 
 
 def install_toolchain(release: str, *, root: Path, on_install: Callable[[str], None]) -> Toolchain:
-    """The pair of a release, with three numbers, from its environment; the first use makes it and needs the network."""
+    """The pair of a release, with three numbers, from its environment; the first use makes it and needs the network.
+
+    Of a label of somebody's own, see harness.toolchain.own: the build or the environment itself, or one of its wheels.
+    """
+    if is_own(release) and packages_of(release) is None:
+        return own_toolchain(release)
     folder = environment_folder(root, release)
     if toolchain := _or_none(lambda: find_in_environment(folder)):
         return toolchain
@@ -233,6 +242,8 @@ def _make(release: str, folder: Path) -> None:
                 printed = f"{finished.stdout}\n{finished.stderr}"
                 how = finished.how_it_ended(_INSTALL_LIMITS)
                 raise ToolchainError(why_it_failed(release, printed, how))
+        if is_own(release):
+            (folder / LABEL_FILE).write_text(release)
         _require_that_it_works(release, folder)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)

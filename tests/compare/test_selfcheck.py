@@ -48,7 +48,7 @@ class Machine:
     def check(self, side: Side, *, rows: int = 2) -> Selfcheck:
         """Rows of ten seconds, which have room for ten generations."""
         options = SelfcheckOptions(Path("net.toml"), rows=rows, row_budget=10)
-        toolchains: Any = {"0.0.0": None}
+        toolchains: Any = dict.fromkeys(side.toolchains.values())
         return check_machine(side, toolchains, {"machine": {"id": MACHINE}}, options, Silent())
 
 

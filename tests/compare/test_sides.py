@@ -14,7 +14,7 @@ from harness.compare.commits import Commit
 from harness.compare.options import CompareOptions
 from harness.compare.pairs import Side, is_toolchain, pair_runs, side_of
 from harness.compare.sides import require_comparable, require_two, side_facts, toolchains_here, what_is_named
-from harness.errors import HarnessError, RunError, ToolchainError, UsageError
+from harness.errors import HarnessError, RunError, UsageError
 from harness.records.run import HostRecord, Placed
 from harness.stages import session
 from harness.stages.comparing import ComparisonSession
@@ -164,9 +164,14 @@ def test_either_side_may_be_of_another_build_of_the_same_release(wrong: str, ins
     sides = [
         a_side(a_case(), label=name, toolchains=[other if name == wrong else TOOLCHAIN]) for name in ("base", "head")
     ]
-    assert message(ToolchainError, toolchains_here, sides, lambda _: None) == (
-        f"{wrong}: IREE 0.0.0 here has another compiler than the run's; make the run again"
-    )
+    said: list[str] = []
+    here = toolchains_here(sides, said.append)
+    assert [toolchain.compiler_is_gone for toolchain in here.values()] == [name == wrong for name in ("base", "head")]
+    assert {toolchain.compiler_sha256 for toolchain in here.values()} == {"cc" * 32, "dd" * 32}
+    assert said == [
+        "The compiler of 0.0.0 was built again since; what it made is taken from the cache, and runs on the runtime of "
+        "0.0.0"
+    ]
 
 
 # --- Machines ---

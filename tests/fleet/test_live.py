@@ -234,7 +234,9 @@ def test_both_sides_of_a_row_are_measured_on_one_host(two_hosts: Access, tmp_pat
             runs.append(side_of(load_run(run, rounds=False), str(run)))
         base, head = runs
         assert base.run.host_of_group == head.run.host_of_group
-        comparison, path = compare_sides(base, head, {toolchain.version: toolchain}, session)
+        comparison, path = compare_sides(
+            base, head, {record: toolchain for side in runs for record in side.toolchains.values()}, session
+        )
     latency, compiled = (
         next(row for row in comparison.rows if row.metric == metric) for metric in ("latency", "compile-time")
     )

@@ -14,6 +14,7 @@ import pytest
 
 from harness.bisect.search import Unusable
 from harness.bisect.trials import Place
+from harness.compare import sides as compare_sides
 from harness.compare.samplers import MeasurementPolicy
 from harness.errors import Interrupted, NothingSelected, RunError, SuiteError, ToolchainError, UsageError
 from harness.progress import Progress, Silent
@@ -375,6 +376,7 @@ def say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Say:
     toolchain = make_fake_toolchain(tmp_path / "tools")
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(bisect_session, "toolchain_named", lambda *_: toolchain)
+    monkeypatch.setattr(compare_sides, "get_toolchains", lambda *_, **__: (toolchain,))
     good = write_run(tmp_path / "results", 10)
 
     def said(now: int | Failure | Exception, **options: Any) -> Judged:

@@ -192,7 +192,7 @@ class Edges:
 
     def explain(self) -> Explanation:
         """Explain one variant beside the baseline, beside which its convolution takes twice as long."""
-        toolchains = {"0.0.0": self.toolchain}
+        toolchains = dict.fromkeys(WITHIN.base.toolchains.values(), self.toolchain)
         return explain_pair(WITHIN, toolchains, POLICY, self.notes, created=NOW, directory=self.directory)
 
 

@@ -7,13 +7,13 @@ from typing import Any, Literal
 
 import pytest
 
+from harness.compare import sides as compare_sides
 from harness.errors import CaseError, ExitCode, HarnessError, RunError, ToolchainError, UsageError
 from harness.ir.counts import Inspected
 from harness.ir.differences import ProgramParts, read_parts
 from harness.ir.dump import UnreadPhase
 from harness.progress import Silent
 from harness.records.run import Build, Failure, ToolchainRecord
-from harness.stages import ir
 from harness.stages.ir import TELLING_PHASES, NamedCase, compare_cases, compile_sides, inspect_case, named_cases
 from harness.stages.options import IrOptions, compile_limits
 from harness.store.run_directory import RunDirectory
@@ -175,7 +175,7 @@ def test_what_is_no_name(here: Path, sides: str, options: dict[str, Any], senten
         ("net/peer@cpu", "cc", UsageError, "net/peer@cpu is run by the peer 'onnxruntime', which has no IR; name"),
         (TILED, "cc", CaseError, f"{TILED} was not compiled (no such pass)"),
         (LATE, "cc", CaseError, f"{LATE} was not compiled (it was left out)"),
-        (PLAIN, "dd", ToolchainError, "IREE 0.0.0 here has another compiler than the run's; make it again"),
+        (PLAIN, "dd", ToolchainError, "its IREE 0.0.0 was built again since; make the run again"),
         (PLAIN, "cc", RunError, f"the module of {PLAIN} in {RUN} is no longer in the cache; make the run again"),
     ],
 )
@@ -184,7 +184,7 @@ def test_what_a_run_does_not_have(
 ) -> None:
     installed = replace(make_fake_toolchain(here / "tools"), compiler_sha256=compiler)
     monkeypatch.setenv("HARNESS_CACHE", str(here / "cache"))
-    monkeypatch.setattr(ir, "toolchain_named", lambda *_: installed)
+    monkeypatch.setattr(compare_sides, "get_toolchains", lambda *_, **__: (installed,))
     with pytest.raises(kind) as caught:
         compile_sides([NamedCase(place=RUN, case=case)], compile_limits(), Silent())
     assert str(caught.value).removeprefix(f"{RUN}: ").startswith(words)
