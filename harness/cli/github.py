@@ -13,10 +13,10 @@ from harness.cli.app import app
 from harness.cli.output import checked_address, tell
 from harness.errors import ExitCode, UsageError
 from harness.github import posting
-from harness.github.api import Client, api_address, repository_named, server_of, token_of
 from harness.github.comments import OwnComments, own_login
 from harness.github.event import Event, read_event
 from harness.github.posting import Destination, branch_named
+from harness.github_api import API, Client, api_address, repository_named, server_of, token_of
 from harness.options import Count, Flag, command_options
 from harness.report.github import render_comment
 from harness.report.markdown import COMMENT_LIMIT, marker
@@ -44,7 +44,7 @@ class GitHubOptions:
 
     repo: Annotated[str | None, Parameter(env_var="GITHUB_REPOSITORY")] = None
     author: str | None = None
-    api_url: Annotated[str, Parameter(env_var="GITHUB_API_URL")] = "https://api.github.com"
+    api_url: Annotated[str, Parameter(env_var="GITHUB_API_URL")] = API
     patience: Annotated[float, Parameter(validator=Number(gte=0, lt=1_000_000))] = 300.0
     dry_run: Flag = False
 
@@ -173,4 +173,4 @@ def _client(options: GitHubOptions) -> Client:
     token = token_of(os.environ)
     if token is None:
         raise UsageError("GITHUB_TOKEN is not set; set it to a token that may comment, or look with --dry-run")
-    return Client(api_address(options.api_url), token, patience_s=options.patience, say=tell)
+    return Client(api_address(options.api_url), token, patience_s=options.patience, say=tell, option="--patience")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.errors import GitHubError
-from harness.github.api import Client, Purpose
+from harness.github_api import Client, Purpose
 from harness.text import one_line
 
 # Who comments where the token is that of a workflow's job.
@@ -93,7 +93,7 @@ class OwnComments:
         if comment is None:
             raise GitHubError(
                 f"{self._client.host} shows no comment when asked to {purpose.what}; look whether there is one, and "
-                "check --api-url",
+                "check $GITHUB_API_URL",
                 uncertain=True,
             )
         return comment

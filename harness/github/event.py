@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import GitHubError, UsageError
-from harness.github.api import Client, Purpose
+from harness.github_api import Client, Purpose
 from harness.store.files import read_document
 from harness.text import one_line
 

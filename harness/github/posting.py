@@ -19,9 +19,9 @@ from urllib.parse import quote
 
 from harness.compare.pairs import TOOLCHAIN_PREFIX
 from harness.errors import GitHubError, RunError, UsageError
-from harness.github.api import Client, Purpose
 from harness.github.comments import Comment, OwnComments, marker_of, own_login
 from harness.github.event import Event, pull_request_of
+from harness.github_api import Client, Purpose
 from harness.metrics import LATENCY, TIMED
 from harness.plots.pictures import files_of_comment, published
 from harness.records.comparison import Comparison, Row, SideFacts
@@ -277,7 +277,7 @@ def _sha(document: Any, client: Client, key: str = "") -> str:
     part = document.get(key) if key and isinstance(document, dict) else document
     sha = part.get("sha") if isinstance(part, dict) else None
     if not isinstance(sha, str) or not re.fullmatch(r"[0-9a-f]{40,64}", sha):
-        raise GitHubError(f"{client.host}: answers without the hash of what was sent; check --api-url")
+        raise GitHubError(f"{client.host}: answers without the hash of what was sent; check $GITHUB_API_URL")
     return sha
 
 

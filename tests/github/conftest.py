@@ -1,12 +1,13 @@
 """A GitHub that runs here, clients of it, and a time in which nobody waits."""
 
+import time
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 
 import pytest
 
-from harness.github import api
-from harness.github.api import Client
+from harness import github_api as api
+from harness.github_api import Client
 from tests.github.fake_github import FakeGitHub, running_github
 
 TOKEN = "ghs_not-a-real-token"  # noqa: S105
@@ -29,7 +30,11 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     def now() -> float:
         return NOON + sum(seconds)
 
-    monkeypatch.setattr(api, "time", SimpleNamespace(time=now, monotonic=now, sleep=seconds.append))
+    monkeypatch.setattr(
+        api,
+        "time",
+        SimpleNamespace(**{**vars(time), "time": now, "monotonic": now, "sleep": seconds.append}),
+    )
     return seconds
 
 
@@ -42,7 +47,9 @@ def sentences() -> list[str]:
 @pytest.fixture
 def client_with(github: FakeGitHub, waits: list[float], sentences: list[str]) -> Callable[[float], Client]:
     """A client with that much patience."""
-    return lambda patience_s: Client(github.url, TOKEN, patience_s=patience_s, say=sentences.append)
+    return lambda patience_s: Client(
+        github.url, TOKEN, patience_s=patience_s, say=sentences.append, option="--patience"
+    )
 
 
 @pytest.fixture

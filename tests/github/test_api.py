@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from harness.errors import GitHubError, UsageError
-from harness.github.api import Client, Purpose, api_address, repository_named, server_of, token_of
+from harness.github_api import Client, Purpose, api_address, repository_named, server_of, token_of
 from tests.github.conftest import NOON, TOKEN
 from tests.github.fake_github import FakeGitHub
 
@@ -43,6 +43,11 @@ def test_a_rate_limit_is_waited_for(
     assert client.get(LIST, PURPOSE) == []
     assert waits == waited
     assert sentences[0].endswith(f"limits how often it may be asked; again in {waited[0]} s (waited 0 of 300 s)")
+    github.limit("GET", LIST, Retry_After="3600")
+    assert str(error_of(client)).endswith(
+        f"until 09:{sum(waited) // 60:02} UTC, longer than is waited; try again then, or "
+        f"give --patience {3600 + sum(waited)}"
+    )
 
 
 @pytest.mark.usefixtures("impatient")
@@ -58,7 +63,7 @@ def test_a_server_that_fails_is_asked_again_after_growing_pauses_until_patience_
     waits.clear()
     github.fail("GET", LIST, status=502, times=10)
     assert str(error_of(client_with(10))).endswith(
-        "answered 502 when asked to read the comments of #7; post again later, or give a longer --patience"
+        "answered 502 when asked to read the comments of #7; try again later, or give --patience 20"
     )
     assert waits == [1, 2, 4]  # eight more would be fifteen
 
@@ -84,7 +89,7 @@ def test_what_must_not_be_done_twice_is_repeated_only_where_it_was_not_done(gith
             for body in ("<html>", "[]", '{"message": "a\\nb\\u001b[31m"}', "[" * 100_000)
         ],
         ({"status": 403, "body": f'{{"message": "bad {TOKEN}"}}'}, "answers 403 (bad ***): it does not"),
-        ({"status": 200, "body": "<html>welcome</html>"}, "answers something that is not JSON; check --api-url"),
+        ({"status": 200, "body": "<html>welcome</html>"}, "answers something that is not JSON; check $GITHUB_API_URL"),
         ({"status": 200, "body": "{}"}, "gave no list when asked to read the comments of #7"),
     ],
 )

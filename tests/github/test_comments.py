@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from harness.errors import GitHubError
-from harness.github.api import Client
 from harness.github.comments import OwnComments, own_login
+from harness.github_api import Client
 from tests.github.fake_github import BOT, FakeGitHub
 
 MARKER = "<!--harness comparison: suites/esrgan.toml-->"

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from harness.errors import GitHubError, UsageError
-from harness.github.api import Client
 from harness.github.event import pull_request_of, read_event
+from harness.github_api import Client
 from tests.github.fake_github import SHA, FakeGitHub, pull_request, workflow_run
 
 LATER = "b" * 40

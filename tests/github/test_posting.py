@@ -10,8 +10,8 @@ import pytest
 
 from harness.cli import run_command_line
 from harness.errors import RunError
-from harness.github.api import Client
 from harness.github.posting import Shelf, publish, read_figures
+from harness.github_api import Client
 from harness.report import render
 from harness.report.github import render_comment
 from tests.github.conftest import TOKEN

@@ -20,6 +20,7 @@ from harness import __version__
 from harness.errors import GitHubError, UsageError
 from harness.text import one_line
 
+API = "https://api.github.com"
 # Seconds without a connection, and without a byte.
 _CONNECT_S, _READ_S = 10.0, 30.0
 _MOST_REDIRECTS = 5
@@ -28,13 +29,14 @@ _FAILURES = (408, 500, 502, 503, 504)  # after which the same request may succee
 _SECONDARY_LIMIT_S = 60.0
 _LONGEST_PAUSE_S = 60.0
 _LONGEST_MESSAGE = 300
+_ELSEWHERE = "sends the request on to another host, to which nothing is sent"
 _ADVICE = {
     401: "the token is wrong or has expired; set GITHUB_TOKEN to one that holds",
     403: "it does not let this token {what}; give the workflow's job `permissions: {needs}`, or take another token",
-    404: "it cannot {what}: there is no such thing, or the token may not see it; check --repo, the number and that the "
-    "job has `permissions: {needs}`",
+    404: "it cannot {what}: there is no such thing, or the token may not see it; check the repository, the number and "
+    "that the job has `permissions: {needs}`",
 }
-_OTHER_ADVICE = "so it did not {what}; check --api-url and GitHub's status page"
+_OTHER_ADVICE = "so it did not {what}; check $GITHUB_API_URL and GitHub's status page"
 # The API version is GitHub's, see docs.github.com/rest/about-the-rest-api/api-versions.
 _HEADERS = {
     "Accept": "application/vnd.github+json",
@@ -55,16 +57,16 @@ def token_of(environment: Mapping[str, str]) -> str | None:
     return token or None
 
 
-def repository_named(text: str | None) -> str:
+def repository_named(text: str | None, option: str = "--repo") -> str:
     """The name of a repository, `owner/name`."""
     if text is None:
         raise UsageError("which repository is meant has to be said: give --repo owner/name")
     if not _REPOSITORY.fullmatch(text):
-        raise UsageError(f"--repo {text[:100]!r}: is no repository of GitHub; write it as owner/name")
+        raise UsageError(f"{option} {text[:100]!r}: is no repository of GitHub; write it as owner/name")
     return text
 
 
-def api_address(url: str) -> str:
+def api_address(url: str, option: str = "--api-url") -> str:
     """The address of an API without a slash at its end."""
     shown = one_line(url)[:200]
     try:
@@ -73,9 +75,9 @@ def api_address(url: str) -> str:
     except ValueError:
         host = None
     if not host or parts.username or parts.query or parts.fragment or one_line(url) != url:
-        raise UsageError(f"--api-url {shown!r}: is no address of an API; it is https://api.github.com for github.com")
+        raise UsageError(f"{option} {shown!r}: is no address of an API; it is {API} for github.com")
     if parts.scheme != "https" and not (parts.scheme == "http" and host in _LOCAL):
-        raise UsageError(f"--api-url {shown!r}: is not https, so a token would be readable on its way; use https")
+        raise UsageError(f"{option} {shown!r}: is not https, so a token would be readable on its way; use https")
     return url.rstrip("/")
 
 
@@ -121,15 +123,23 @@ def _limit_s(answer: requests.Response, unix_s: float, attempt: int) -> float | 
     return float(_SECONDARY_LIMIT_S * 2 ** min(attempt, 10))
 
 
+def _clock(seconds: float) -> str:
+    """The time of day so many seconds from now."""
+    return time.strftime("%H:%M UTC", time.gmtime(time.time() + seconds))
+
+
 class Client:
     """One API, one token; requests go one after the other, as GitHub asks for."""
 
-    def __init__(self, api_url: str, token: str | None, *, patience_s: float, say: Callable[[str], None]) -> None:
+    def __init__(
+        self, api_url: str, token: str | None, *, patience_s: float, say: Callable[[str], None], option: str = ""
+    ) -> None:
         self.host = urlsplit(api_url).netloc
         self.say = say
         self._api_url = api_url
         self._token = token
         self._patience_s = patience_s
+        self._option = option  # By which a user gives more patience
         self._waited_s = 0.0
         self._session = requests.Session()
         self._session.headers.update(_HEADERS)
@@ -147,7 +157,7 @@ class Client:
             answer = self._ask("GET", url, purpose, params=query)
             items = self._document(answer)
             if not isinstance(items, list):
-                raise self._error(f"gave no list when asked to {purpose.what}; check --api-url")
+                raise self._error(f"gave no list when asked to {purpose.what}; check $GITHUB_API_URL")
             yield from items
             url, query = answer.links.get("next", {}).get("url", ""), None
 
@@ -183,8 +193,8 @@ class Client:
             limit_s = None if answer is None else _limit_s(answer, time.time(), attempt)
             if limit_s is not None:
                 too_long = self._error(
-                    f"limits how often it may be asked{{detail}} for {limit_s:.0f} s, longer than is waited; post "
-                    f"again then, or give --patience {self._waited_s + limit_s:.0f}",
+                    f"limits how often it may be asked{{detail}} until {_clock(limit_s)}, longer than is waited; try "
+                    f"again then{self._or_longer(self._waited_s + limit_s)}",
                     answer,
                 )
                 self._wait(limit_s, f"{self.host} limits how often it may be asked", too_long)
@@ -193,12 +203,15 @@ class Client:
                 raise self._error(f"answers {answer.status_code}{{detail}}: {advice}", answer)
             else:
                 self._waited_s += time.monotonic() - began
-                advice = "post again later, or give a longer --patience"
+                advice = f"try again later{self._or_longer(self._patience_s * 2 or 60)}"
                 later = self._error(f"{failure} when asked to {purpose.what}; {advice}", answer, uncertain=True)
                 if not repeatable:
                     raise later
                 self.pause(later, attempt)
         raise AssertionError("counting does not end")
+
+    def _or_longer(self, seconds: float) -> str:
+        return f", or give {self._option} {seconds:.0f}" if self._option else ""
 
     def _wait(self, seconds: float, why: str, otherwise: GitHubError) -> None:
         if self._waited_s + seconds > self._patience_s:
@@ -213,7 +226,9 @@ class Client:
         try:
             return json.loads(answer.content)
         except (ValueError, RecursionError):
-            wrong = "answers something that is not JSON; check --api-url, it is https://api.github.com for github.com"
+            wrong = (
+                "answers something that is not JSON; check $GITHUB_API_URL, it is https://api.github.com for github.com"
+            )
             raise self._error(wrong, answer, uncertain=True) from None
 
     def _error(self, said: str, answer: requests.Response | None = None, *, uncertain: bool = False) -> GitHubError:
@@ -230,7 +245,9 @@ class Client:
         url, timeout = path if "://" in path else f"{self._api_url}/{path}", (_CONNECT_S, _READ_S)
         for _ in range(_MOST_REDIRECTS + 1):
             if urlsplit(url)[:2] != urlsplit(self._api_url)[:2]:
-                raise self._error("sends the request on to another host, to which nothing is sent; check --api-url")
+                raise self._error(
+                    "sends the request on to another host, to which nothing is sent; check $GITHUB_API_URL"
+                )
             answer = self._session.request(
                 method, url, params=params, json=document, timeout=timeout, allow_redirects=False
             )
@@ -238,7 +255,7 @@ class Client:
             if answer.status_code not in _REDIRECTS or not target:
                 return answer
             url, params = urljoin(url, target), None
-        raise self._error("sends requests around in a circle; check --api-url and --repo")
+        raise self._error("sends requests around in a circle; check $GITHUB_API_URL and the repository")
 
     def _sign(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
         """Always there: without an `auth`, requests looks into netrc files."""
