@@ -13,7 +13,9 @@ from cyclopts.validators import Number
 
 _Options = TypeVar("_Options")
 
-Format = Literal["terminal", "markdown", "json", "csv"]
+# Of what has rows; junit is of what can fail, for CI systems.
+TableFormat = Literal["terminal", "markdown", "json", "csv"]
+Format = Literal[TableFormat, "junit"]
 PageFormat = Literal["terminal", "markdown", "json"]
 DataFormat = Literal["terminal", "json"]
 Positive = Annotated[float, Parameter(validator=Number(gt=0, lt=10_000_000))]

@@ -15,7 +15,7 @@ from harness.compare.selfcheck import check_machine
 from harness.compare.sides import Named, require_two, toolchains_here, what_is_named
 from harness.errors import ExitCode, Interrupted, UsageError
 from harness.metrics import LATENCY
-from harness.options import Flag, Format
+from harness.options import Flag, Format, TableFormat
 from harness.process import stop_all
 from harness.records.comparison import Comparison
 from harness.report.command_pages import selfcheck_page
@@ -151,7 +151,7 @@ def selfcheck(options: SelfcheckOptions) -> int:
 def explain(
     options: ExplainOptions | None = None,
     *,
-    format: Format = "terminal",
+    format: TableFormat = "terminal",
     full: Flag = False,
     out: Path | None = None,
 ) -> int:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from harness.cli.app import app
 from harness.cli.output import print_report, print_text, tell
 from harness.errors import UsageError
-from harness.options import Flag, command_options
+from harness.options import Flag, Format, command_options
 from harness.records.comparison import Comparison
 from harness.records.run import Run
 from harness.report import form_of, render
@@ -38,7 +38,7 @@ class ReportOptions:
 
     run: Annotated[Path, NAMED]
     _: KW_ONLY
-    format: Literal["terminal", "markdown", "json", "csv", "github"] = "terminal"
+    format: Literal[Format, "github"] = "terminal"
     full: Flag = False
     out: Path | None = None
     full_out: Path | None = None

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
+from xml.etree.ElementTree import Element
 
 from harness.cache import environments_root
 from harness.cli.app import app
@@ -20,6 +21,7 @@ from harness.process import stop_all
 from harness.report import render
 from harness.report.command_pages import SuiteOutcome, outcome_records, outcomes_page
 from harness.report.data import to_json
+from harness.report.junit import junit, tests_of_nothing, tests_of_run
 from harness.report.run_report import build_report
 from harness.stages.checking import Checked, check_suite
 from harness.stages.options import RunOptions
@@ -277,6 +279,7 @@ def run_list(suites: SuiteList, options: RunOptions, output_format: Format) -> i
     )
     outcomes: list[SuiteOutcome] = []
     reports: list[dict[str, Any]] = []
+    tests: list[Element] = []
     interrupted: Interrupted | None = None
     for number, suite in enumerate(suites.suites, start=1):
         say(f"{suite}: suite {number} of {len(suites.suites)}")
@@ -301,8 +304,11 @@ def run_list(suites: SuiteList, options: RunOptions, output_format: Format) -> i
         outcomes.append(SuiteOutcome(suite=suite, status=status, run=run, summary=summary, note=note))
         if found is None or run is None:
             tell(note)
+            tests.append(tests_of_nothing(suite.stem, note, status))
         elif output_format == "json":
             reports.append(json.loads(render(found, "json")))
+        elif output_format == "junit":
+            tests.append(tests_of_run(build_report(found)))
         else:
             text = render(found, output_format, results=run.parent, **terminal_form())
             print_text(f"{text.rstrip()}\n\n")
@@ -314,7 +320,10 @@ def run_list(suites: SuiteList, options: RunOptions, output_format: Format) -> i
     if interrupted is None and all(outcome.run is None and outcome.status == ExitCode.OK for outcome in outcomes):
         raise UsageError(f"{suites.path}: {NOTHING} of any of its suites; `harness list {suites.path}` shows them all")
     document = {"list": suites.path.as_posix(), "suites": outcome_records(outcomes), "reports": reports}
-    emit(output_format, lambda: outcomes_page(outcomes), lambda: to_json(document))
+    if output_format == "junit":
+        print_text(junit(tests))
+    else:
+        emit(output_format, lambda: outcomes_page(outcomes), lambda: to_json(document))
     if interrupted is not None:
         raise interrupted
     return int(max((outcome.status for outcome in outcomes), key=WEIGHT.index))

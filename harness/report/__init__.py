@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from harness.errors import ExitCode
+from harness.errors import ExitCode, UsageError
+from harness.options import Format
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from xml.etree.ElementTree import Element
 
     from harness.records.bisection import Bisection
     from harness.records.comparison import Comparison
@@ -19,8 +21,6 @@ if TYPE_CHECKING:
     from harness.report.page import Page
     from harness.report.pages import View
     from harness.report.run_report import Report
-
-Format = Literal["terminal", "markdown", "json", "csv"]
 
 __all__ = ["Form", "Format", "form_of", "render"]
 
@@ -32,6 +32,7 @@ class Form:
     page: Callable[[Any, View], Page]
     csv: Callable[[Any], str]
     json: Callable[[Any], str] | None = None  # None: as the document that its folder keeps
+    tests: Callable[[Any], Element] | None = None  # Of JUnit; None: it has none
     exit_status: Callable[[Any], ExitCode] = lambda _: ExitCode.OK
 
 
@@ -43,6 +44,7 @@ def form_of(source: Report | Comparison | Explanation | Bisection | Tuning) -> F
     from harness.records.tuning import Tuning
     from harness.report import bisect_page, comparison_page, explanation_page, run_fields, run_page, tune_page
     from harness.report.comparison import comparison_csv, comparison_exit_code
+    from harness.report.junit import tests_of_comparison, tests_of_run
     from harness.report.run_report import Report
 
     forms: dict[type, Form] = {
@@ -50,9 +52,15 @@ def form_of(source: Report | Comparison | Explanation | Bisection | Tuning) -> F
             page=run_page.page,
             csv=run_fields.run_csv,
             json=run_fields.run_json,
+            tests=tests_of_run,
             exit_status=lambda report: report.summary.exit_code,
         ),
-        Comparison: Form(page=comparison_page.page, csv=comparison_csv, exit_status=comparison_exit_code),
+        Comparison: Form(
+            page=comparison_page.page,
+            csv=comparison_csv,
+            tests=tests_of_comparison,
+            exit_status=comparison_exit_code,
+        ),
         Explanation: Form(page=explanation_page.page, csv=explanation_page.explanation_csv),
         Bisection: Form(page=bisect_page.page, csv=bisect_page.bisect_csv, exit_status=bisect_page.bisect_exit_code),
         Tuning: Form(page=tune_page.page, csv=tune_page.tune_csv),
@@ -79,10 +87,12 @@ def render(
     """
     from harness.records.run import Run
     from harness.report.data import document_of
+    from harness.report.junit import junit
     from harness.report.markdown import COMMENT, to_markdown
     from harness.report.pages import View
     from harness.report.run_report import build_report
     from harness.report.terminal import to_terminal
+    from harness.store.folders import kind_of_value
 
     shown = build_report(source) if isinstance(source, Run) else source
     form = form_of(shown)
@@ -90,6 +100,10 @@ def render(
         return form.json(shown) if form.json is not None else document_of(shown).decode()
     if format == "csv":
         return form.csv(shown)
+    if format == "junit":
+        if form.tests is None:
+            raise UsageError(f"{kind_of_value(shown).phrase} has nothing that passes or fails; give --format markdown")
+        return junit([form.tests(shown)])
     if format == "terminal":
         where = results.as_posix() if results is not None else ""
         page = form.page(shown, View(terminal=True, width=width, results=where))

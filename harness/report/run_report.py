@@ -13,13 +13,12 @@ from harness.compare.sides import describe_toolchains
 from harness.errors import ExitCode
 from harness.machine.environment import machine_name, processor
 from harness.metrics import LATENCY
-from harness.records.case import Case
 from harness.records.comparison import Comparison, Verdict
 from harness.records.comparison import Row as ComparedRow
 from harness.records.run import Header, Run
 from harness.report.comparison import BUSY, BUSY_THREADS, MARKS, RUN_WORDS, Busy, busy_line, capital
 from harness.report.page import Step
-from harness.report.run_rows import Row, Section, section_of, was_compared
+from harness.report.run_rows import Row, Section, section_of, was_compared, works_again
 from harness.report.units import interval_text, percent, ratio_text, share
 from harness.stats.intervals import CONFIDENCE
 from harness.stats.rule import Rule
@@ -181,18 +180,12 @@ def count_rows(run: Run, rows: Sequence[Row]) -> Summary:
         slower=kinds["slower"],
         unchanged=kinds["same"],
         unclear=kinds["unclear"],
-        works_again=sum(_works_again(row, cases[row.case]) for row in rows),
+        works_again=sum(works_again(cases[row.case], row.status, row.check) for row in rows),
         not_timed=statuses["not timed"] - not_checked,
         not_checked=not_checked,
         peers=sum(row.peer is not None and row.status == "measured" for row in rows),
         of_shard=bool(run.header.settings.get("shard")),
     )
-
-
-def _works_again(row: Row, case: Case) -> bool:
-    """Of outputs that nothing was held against, nobody can tell whether they are still wrong."""
-    is_told = not case.expected_mismatch or was_compared(row.check)
-    return case.known_to_fail and is_told and row.status in ("measured", "same")
 
 
 def notes_of(report: Report) -> list[str]:

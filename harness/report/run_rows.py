@@ -30,6 +30,7 @@ _WRONG_ANCHOR = re.compile(rf"{PIPELINE_FLAG}=.*(?<![\w.])func\.func\(")
 Status = Literal[
     "measured", "same", "not timed", "failed", "expected failure", "skipped", "missing", "not measured yet"
 ]
+_WENT_ALL_THE_WAY: tuple[Status, ...] = ("measured", "same", "not timed")  # that its run was to go
 
 
 def side_label(variant: str, toolchain: str, *, several: bool) -> str:
@@ -312,10 +313,19 @@ def fate_remarks(
         if stand_in is not None:
             cause = f"same module as {stand_in.variant}: {cause}"
         yield f"expected to fail: {cause}" if status == "expected failure" else cause
-    elif status in ("measured", "same") and case.expected_mismatch and not was_compared(check):
-        yield "expected to give wrong outputs, which cannot be told: there is nothing to compare them with"
-    elif status in ("measured", "same") and case.known_to_fail:
+    elif works_again(case, status, check):
         yield f"expected to {expectation}, but works now"
+    elif status in _WENT_ALL_THE_WAY and case.expected_mismatch:
+        yield "expected to give wrong outputs, which cannot be told: there is nothing to compare them with"
+
+
+def works_again(case: Case, status: Status, check: Check | None) -> bool:
+    """Whether a case that was expected to fail does not.
+
+    Of outputs that nothing was held against, nobody can tell whether they are still wrong.
+    """
+    is_told = was_compared(check) if case.expected_mismatch else status != "not timed" or check is not None
+    return case.known_to_fail and is_told and status in _WENT_ALL_THE_WAY
 
 
 def measuring_remarks(row: Row, generations: int, unusable: int) -> Iterator[str]:

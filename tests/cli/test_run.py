@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from junitparser import JUnitXml
 
 from harness.cli import compare, inspect, run, run_command_line
 from harness.cli.run import run_list
@@ -90,6 +91,15 @@ def test_one_document_for_other_programs(monkeypatch: pytest.MonkeyPatch, capsys
     assert (document["schema_version"], document["list"]) == (1, "night.toml")
     assert [one["exit_status"] for one in document["suites"]] == [0, 2]
     assert [one["run"]["id"] for one in document["reports"]] == [SMALL.header.id]
+
+
+def test_one_document_for_ci_systems(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    unmatched = NothingSelected("three.toml: --tag x matches no case")
+    scripted = Scripted(monkeypatch, one=FAILED, two=SuiteError("two.toml: no"), three=unmatched)
+    assert run_list(scripted.suites(), OPTIONS, "junit") == 2
+    suites = JUnitXml.fromstring(capsys.readouterr().out.encode())
+    counts = [(one.name, one.tests, one.failures, one.errors, one.skipped) for one in suites]
+    assert counts == [(SMALL.header.suite_name, 3, 1, 0, 0), ("two", 1, 0, 1, 0), ("three", 1, 0, 0, 1)]
 
 
 def test_who_stops_it_sees_what_there_is_and_how_to_go_on(

@@ -1,0 +1,138 @@
+"""A run or a comparison as JUnit's XML: a test suite for each suite, a test for each case or row.
+
+What makes the exit status 1 or 3 is a failure or an error there; so is a case that was expected to fail and does not.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from harness.errors import ExitCode
+from harness.metrics import LATENCY
+from harness.records.comparison import Comparison
+from harness.records.comparison import Row as ComparedRow
+from harness.report.comparison import LOST, comparison_exit_code, headline, is_regression, real_rows, warning
+from harness.report.data import records, row_record
+from harness.report.run_fields import FIELDS
+from harness.report.run_report import Report, notes_of, run_line, verdict
+from harness.report.run_rows import Row, works_again
+from harness.report.units import interval_text
+from harness.text import one_line, printable
+
+Outcome = Literal["passed", "failure", "error", "skipped"]
+# What a test's name or message says already.
+_TOLD = ("case", "group", "model", "variant", "device", "metric", "reason", "repro", "failure_message")
+_NO_XML = str.maketrans("", "", "\ufffe\uffff")
+
+
+def junit(suites: Sequence[Element]) -> str:
+    """The document of all suites."""
+    root = Element("testsuites")
+    root.extend(suites)
+    indent(root)
+    return f"<?xml version='1.0' encoding='utf-8'?>\n{tostring(root, encoding='unicode').translate(_NO_XML)}\n"
+
+
+def tests_of_run(report: Report) -> Element:
+    """A test for each case of a run."""
+    header, rows = report.header, tuple(report.rows())
+    cases = {case.name: case for case in header.cases}
+    facts = {"run": header.id, "measured on": run_line(report), "notes": " ".join(notes_of(report))}
+    suite = _begin(header.suite_name, header.started, facts)
+    for row, figures in zip(rows, records(FIELDS, rows), strict=True):
+        outcome, kind = _outcome_of(row)
+        if works_again(cases[row.case], row.status, row.check):
+            outcome, kind = "failure", "works now"
+        test = _add(suite, row.model, row.case, figures, row.latency_ns)
+        _say(test, outcome, kind, next(iter(row.remarks), kind), row.repro, row.failure.stderr if row.failure else "")
+    return _end(suite, report.summary.exit_code, verdict(report))
+
+
+def _outcome_of(row: Row) -> tuple[Outcome, str]:
+    if row.status in ("missing", "not measured yet"):  # the harness came to no verdict
+        return "error", row.status
+    if row.status in ("skipped", "expected failure"):
+        return "skipped", row.status
+    if row.status != "failed" or row.failure is None:
+        return "passed", row.status
+    # A model that cannot be made never comes to the compiler.
+    return "error" if row.failure.stage == "model" else "failure", row.failure.stage
+
+
+def tests_of_comparison(comparison: Comparison) -> Element:
+    """A test for each row of a comparison but its A/A controls."""
+    sides = {name: getattr(comparison, name) for name in ("base", "head")}
+    facts = {
+        "comparison": comparison.id,
+        **{name: f"{side.label} ({', '.join(side.toolchains)})" for name, side in sides.items()},
+        "measured on": comparison.machine.description,
+        "notes": " ".join((warning(comparison), *comparison.notes)),
+    }
+    suite = _begin(Path(comparison.head.suite).stem, comparison.created, facts)
+    for row in real_rows(comparison):
+        name = row.case if row.metric == LATENCY.name else f"{row.case} {row.metric}"
+        test = _add(suite, row.model, name, row_record(row), row.head_value if row.unit == "ns" else None)
+        ratio = "" if row.ratio is None else f" {interval_text(row.ratio, row.ci_low, row.ci_high)} of base"
+        outcome, kind = _outcome_of_row(row)
+        message = f"{kind}: {row.metric}{ratio}{f'; {row.reason}' if row.reason else ''}"
+        _say(test, outcome, kind, message, row.repro, row.stderr)
+    return _end(suite, comparison_exit_code(comparison), headline(comparison))
+
+
+def _outcome_of_row(row: ComparedRow) -> tuple[Outcome, str]:
+    if row.gate == "violated":
+        return "failure", "gate violated"
+    if is_regression(row) or row.verdict in LOST:
+        return "failure", row.verdict
+    return "skipped" if row.verdict == "inconclusive" else "passed", row.verdict
+
+
+def tests_of_nothing(suite: str, why: str, status: ExitCode) -> Element:
+    """Of a suite that was not run: one test, which says why."""
+    found = _begin(suite, "", {})
+    if status is ExitCode.OK:
+        _say(_add(found, "", suite, {}), "skipped", "not run", why)
+    return _end(found, status, why)
+
+
+# --- XML ---
+
+
+def _begin(name: str, started: str, facts: Mapping[str, Any]) -> Element:
+    suite = Element("testsuite", name=one_line(name), timestamp=one_line(started)[:19])  # JUnit knows no zones
+    _properties(suite, facts)
+    return suite
+
+
+def _add(suite: Element, model: str, name: str, facts: Mapping[str, Any], ns: float | None = None) -> Element:
+    """A test; CI systems fold its class, `suite.model`."""
+    group = f"{suite.get('name')}.{model}".rstrip(".")
+    test = SubElement(suite, "testcase", classname=one_line(group), name=one_line(name.removeprefix(f"{model}/")))
+    test.set("time", f"{(ns or 0) / 1e9:.9f}")
+    _properties(test, {name: value for name, value in facts.items() if name not in _TOLD})
+    return test
+
+
+def _say(test: Element, outcome: Outcome, kind: str, why: str, repro: Sequence[str] = (), output: str = "") -> None:
+    if outcome != "passed":
+        again = "\n".join(("Repeat it with:", *repro)) if repro else ""
+        said = SubElement(test, outcome, type=kind, message=one_line(why))
+        said.text = printable("\n\n".join(filter(None, (why, again, output))))
+
+
+def _end(suite: Element, status: ExitCode, why: str) -> Element:
+    """With a test for an exit status that no other one explains, as where nothing was measured; and counted."""
+    if status is not ExitCode.OK and not suite.findall("testcase/failure") + suite.findall("testcase/error"):
+        _say(_add(suite, "", "anything to measure", {}), "error", "nothing measured", why)
+    suite.set("tests", str(len(suite.findall("testcase"))))
+    for name, outcome in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+        suite.set(name, str(len(suite.findall(f"testcase/{outcome}"))))
+    return suite
+
+
+def _properties(element: Element, facts: Mapping[str, Any]) -> None:
+    known = {name: value for name, value in facts.items() if isinstance(value, str | int | float) and value != ""}
+    properties = SubElement(element, "properties") if known else element
+    for name, value in known.items():
+        SubElement(properties, "property", name=name, value=one_line(str(value)))
