@@ -190,8 +190,9 @@ def make_member(folder: Path, authority_folder: Path, days: int) -> datetime:
         if not isinstance(key, _Key) or key.public_key() != authority.public_key():
             raise ValueError("the key is of another fleet")
     except (OSError, ValueError, TypeError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
         raise UsageError(
-            f"--authority {authority_folder}: has no {AUTHORITY} with the {AUTHORITY_KEY} to it ({error}); give the"
+            f"--authority {authority_folder}: has no {AUTHORITY} with the {AUTHORITY_KEY} to it ({why}); give the"
             " folder in which `harness fleet certificates` made the fleet"
         ) from error
     return _write_member(folder, {AUTHORITY: trusted}, authority, key, days)

@@ -53,7 +53,8 @@ def reading(file: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise RunError(f"{file}: cannot be read ({error.strerror}); mend its permissions") from None
+        remedy = "correct the path" if isinstance(error, FileNotFoundError) else "mend its permissions"
+        raise RunError(f"{file}: cannot be read ({error.strerror}); {remedy}") from None
 
 
 @contextlib.contextmanager

@@ -142,7 +142,7 @@ def _of_another_fleet(file: Path) -> None:
         (access.CERTIFICATE, lambda file: file.write_text("hello"), "do not belong together"),
         (access.CERTIFICATE, Path.unlink, "certificate.pem missing; make a fleet with"),
         (access.AUTHORITY_KEY, lambda file: file.chmod(0o644), "chmod 600 .*authority-key.pem"),
-        (access.AUTHORITY_KEY, Path.unlink, "give the folder in which"),
+        (access.AUTHORITY_KEY, Path.unlink, r"to it \(No such file or directory\); give the folder in which"),
         (access.AUTHORITY, _of_another_fleet, "the key is of another fleet"),
     ],
 )

@@ -85,5 +85,5 @@ def test_a_payload_of_something_else(client: Client, file: Path, payload: Any, s
     with pytest.raises(UsageError, match=sentence) as caught:
         pull_of(client, file, payload)
     assert "\n" not in str(caught.value)
-    with pytest.raises(UsageError, match="cannot be read"):
+    with pytest.raises(UsageError, match=r"cannot be read \(No such file or directory\); correct the path"):
         read_event(file.with_name("none.json"), "o/r")
