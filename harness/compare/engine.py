@@ -386,7 +386,7 @@ def _why_open(row: _Row, look: Location, floor: str) -> str:
         return f"only {look.size} of {len(row.generations)} generations have a turn that took any time by the clock"
     if look.size < rule.first_look:
         need_s = math.ceil(rule.first_look * row.seconds / len(row.generations))
-        return f"only {look.size} of the {rule.first_look} generations needed; use --row-budget {need_s}"
+        return f"only {look.size} of the {rule.first_look} generations needed, which take {need_s} s"
     edge = math.log1p(rule.floor)
     if look.low > edge or look.high < -edge:
         return "it differs, but not so plainly that one of so many rows may be called changed; give it more time"

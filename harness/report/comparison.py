@@ -386,6 +386,7 @@ def next_steps(comparison: Comparison) -> list[Step]:
     rows, suite = real_rows(comparison), comparison.head.suite
     latencies = rows.metric(LATENCY.name)
     others, open_rows = _with_other_outputs(rows), latencies.of("inconclusive")
+    open_compiles = Rows(row for row in rows.metric(COMPILE_TIME.name).of("inconclusive") if row.generations)
     where = "there, how often each host is wrong" if comparison.hosts else "how often this machine is wrong"
     table = (
         (any(map(is_regression, rows)), "correct what regressed, or say here why it is worth it"),
@@ -398,7 +399,8 @@ def next_steps(comparison: Comparison) -> list[Step]:
         (others, f"see whether {_first(others)} should give other outputs: what it computes has changed"),
         (rows.of("failed"), "see what the tools said of the failed rows"),
         (rows.of("missing"), "find out why rows are missing: what the base has, the head should have too"),
-        (open_rows, _more_time(comparison, open_rows)),
+        (open_rows, _more_time(comparison, open_rows, "inconclusive row", "row-budget")),
+        (open_compiles, _more_time(comparison, open_compiles, "inconclusive compilation time", "compile-budget")),
         (controls(comparison).of(*CHANGED), Step(f"find out {where}", f"harness selfcheck {shlex.quote(suite)}")),
     )
     steps = [Step(step) if isinstance(step, str) else step for holds, step in table if holds and step is not None]
@@ -430,16 +432,19 @@ def full_report_command(comparison: Comparison) -> str:
     return f"{command} --format markdown --full" if command else ""
 
 
-def _more_time(comparison: Comparison, rows: Rows) -> Step:
-    what, command = f"decide {plural(len(rows), 'inconclusive row')}", comparison.command
+def _more_time(comparison: Comparison, rows: Rows, noun: str, option: str) -> Step:
+    what, command = f"decide {plural(len(rows), noun)}", comparison.command
     if comparison.mode == "recorded":
         again = shlex.join(word for word in command if word != "--no-remeasure")
         return Step(f"{what} by measuring both sides again, side by side", again)
-    option, otherwise = "row-budget", max((math.ceil(row.seconds) for row in rows), default=1)
+    otherwise, least = max((math.ceil(row.seconds) for row in rows), default=1), setting(comparison, "first_look", 0)
+    few = [row for row in rows if 0 < row.generations < least]
+    needed = max((math.ceil(least * row.seconds / row.generations) for row in few), default=0)
     if plain := sum(row.lacked_time for row in rows):
         what, option = f"decide {plural(plain, 'row')} that differ{'s' if plain == 1 else ''} plainly", "row-cap"
-    seconds = 2 * setting(comparison, f"{option.replace('-', '_')}_s", otherwise)
-    return Step(f"{what} with twice the time", _with_option(command, f"--{option}", seconds))
+    twice = 2 * setting(comparison, f"{option.replace('-', '_')}_s", otherwise)
+    how = "twice the time" if needed <= twice else "the time that a first look takes"
+    return Step(f"{what} with {how}", _with_option(command, f"--{option}", max(twice, needed)))
 
 
 def _with_option(command: Sequence[str], option: str, seconds: float) -> str:

@@ -49,7 +49,7 @@ NOT_AGAIN = "a difference was found, but 16 fresh generations did not show it ag
 LIKELY = "they probably differ; whether by more than 1 % is undecided, and more generations would tell"
 WIDE = "the interval is wider than 1 % either way; more generations would narrow it"
 USABLE = "a turn that took any time by the clock"
-ROOM = "only {} of the 8 generations needed; use --row-budget 8"
+ROOM = "only {} of the 8 generations needed, which take 8 s"
 NEAR = [0.004, 0.009, 0.013, 0.006, 0.0145, 0.0085, 0.0055, 0.0125]
 ODD = [*SLOWER * 2, -0.2, *SLOWER * 4]
 

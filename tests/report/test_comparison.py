@@ -143,6 +143,7 @@ COMPILED = make_timed("m/v@d", 900, 1.3, "regressed", metric="compile-time", rep
 CORRECT = ("correct what regressed, or say here why it is worth it", "")
 OPEN = "decide 1 inconclusive row"
 TWICE = f"{OPEN} with twice the time"
+FIRST_LOOK = "the time that a first look takes"
 
 
 @pytest.mark.parametrize(
@@ -157,6 +158,12 @@ TWICE = f"{OPEN} with twice the time"
             [make_timed("m/v@d", 9e9, 7.9, "inconclusive", lacked_time=True), UNSURE],
             f"{COMPARE} --row-cap 300",
             [("decide 1 row that differs plainly with twice the time", f"{COMPARE} --row-cap 600")],
+        ),
+        # Compile times have a budget of their own; it is enough for a first look.
+        (
+            [replace(COMPILED, verdict="inconclusive", seconds=10.0, generations=2)],
+            COMPARE,
+            [(f"decide 1 inconclusive compilation time with {FIRST_LOOK}", f"{COMPARE} --compile-budget 40")],
         ),
         # The regression to repeat is the largest that no gate allows, and one of a latency where there is any.
         ([LITTLE, LARGE, ALLOWED], "", [CORRECT, ("repeat the largest regression, m/large@d", "again")]),
@@ -175,7 +182,7 @@ TWICE = f"{OPEN} with twice the time"
     ],
 )
 def test_what_to_do_next(rows: list[Row], command: str, steps: list[tuple[str, str]]) -> None:
-    settings = {"row_budget_s": 15.0, "row_cap_s": 300.0}
+    settings = {"row_budget_s": 15.0, "row_cap_s": 300.0, "compile_budget_s": 15.0, "first_look": 8}
     mode = "recorded" if "--no-remeasure" in command else "remeasured"
     comparison = make_comparison(rows, mode=mode, command=tuple(command.split()), settings=settings)
     assert [(step.text, step.command) for step in next_steps(comparison)] == steps
