@@ -4,14 +4,27 @@ A command's options are a frozen dataclass that inherits groups of these. Where 
 command, that command's docstring says it.
 """
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
 _Options = TypeVar("_Options")
+_UNITS_S = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+_DURATION = re.compile(r"(\d*\.?\d+(?:e[+-]?\d+)?)\s*([smh]?)")
+
+
+def _as_seconds(_: Any, tokens: Sequence[Any]) -> float:
+    text = tokens[0].value
+    found = _DURATION.fullmatch(text.strip())
+    if found is None:
+        raise ValueError(f"{text!r} is no time; write 90s, 15m or 2h")
+    return float(found[1]) * _UNITS_S[found[2]]
+
 
 # Of what has rows; junit is of what can fail, for CI systems.
 TableFormat = Literal["terminal", "markdown", "json", "csv"]
@@ -19,12 +32,15 @@ Format = Literal[TableFormat, "junit"]
 PageFormat = Literal["terminal", "markdown", "json"]
 DataFormat = Literal["terminal", "json"]
 Positive = Annotated[float, Parameter(validator=Number(gt=0, lt=10_000_000))]
+# A time such as 90, 90s, 15m or 1.5h.
+SecondsOrNone = Annotated[float, Parameter(converter=_as_seconds, n_tokens=1, validator=Number(gte=0, lt=10_000_000))]
+Seconds = Annotated[SecondsOrNone, Parameter(validator=Number(gt=0, lt=10_000_000))]
 Share = Annotated[float, Parameter(validator=Number(gt=0, lt=1))]
 Whole = Annotated[int, Parameter(validator=Number(gte=0))]
 Count = Annotated[int, Parameter(validator=Number(gte=1))]
 Flag = Annotated[bool, Parameter(negative="")]
 Strings = Annotated[tuple[str, ...], Parameter(negative="", show_default=False)]
-CompileTimeout = Annotated[Positive, Parameter(name="--compile-timeout")]
+CompileTimeout = Annotated[Seconds, Parameter(name="--compile-timeout")]
 # Of a history: runs with the tag experiment too.
 Everything = Annotated[bool, Parameter(name="--all", negative="")]
 # Seconds after which a turn is stopped, where the user says nothing else.
@@ -128,7 +144,7 @@ class Timing(Waiting):
         call_timeout_s: Seconds after which a turn is stopped.
     """
 
-    call_timeout_s: Annotated[Positive, Parameter(name="--call-timeout")] = CALL_LIMIT_S
+    call_timeout_s: Annotated[Seconds, Parameter(name="--call-timeout")] = CALL_LIMIT_S
 
 
 @dataclass(frozen=True, kw_only=True)

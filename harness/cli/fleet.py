@@ -29,6 +29,7 @@ from harness.options import (
     OnFleet,
     PageFormat,
     Positive,
+    Seconds,
     command_options,
 )
 from harness.report.data import to_json
@@ -96,9 +97,9 @@ class WorkerOptions(Membership):
     name: Annotated[str | None, Parameter(env_var=NAME_VARIABLE)] = None
     host_class: Annotated[str, Parameter(name="--class", show_default=False)] = ""
     jobs: Count | None = None
-    compile_timeout: Positive = COMPILE_TIMEOUT_S
+    compile_timeout: Seconds = COMPILE_TIMEOUT_S
     compile_memory: Positive | None = None
-    patience: Positive | None = None
+    patience: Seconds | None = None
     as_root: Flag = False
 
 
@@ -136,7 +137,7 @@ def scheduler(
     *,
     listen: str,
     member: _Member = _ANYBODY,
-    lost_after: Positive = LOST_AFTER_S,
+    lost_after: Seconds = LOST_AFTER_S,
     as_root: Flag = False,
 ) -> int:
     """Run the scheduler of a fleet, Dask's own, until ctrl-C or SIGTERM.

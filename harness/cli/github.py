@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import App, Parameter
-from cyclopts.validators import Number
 
 from harness.cli.app import app
 from harness.cli.output import checked_address, tell
@@ -17,7 +16,7 @@ from harness.github.comments import OwnComments, own_login
 from harness.github.event import Event, read_event
 from harness.github.posting import Destination, branch_named
 from harness.github_api import API, Client, api_address, repository_named, server_of, token_of
-from harness.options import Count, Flag, command_options
+from harness.options import Count, Flag, SecondsOrNone, command_options
 from harness.report.github import render_comment
 from harness.report.markdown import COMMENT_LIMIT, marker
 from harness.report.pages import Links
@@ -45,7 +44,7 @@ class GitHubOptions:
     repo: Annotated[str | None, Parameter(env_var="GITHUB_REPOSITORY")] = None
     author: str | None = None
     api_url: Annotated[str, Parameter(env_var="GITHUB_API_URL")] = API
-    patience: Annotated[float, Parameter(validator=Number(gte=0, lt=1_000_000))] = 300.0
+    patience: SecondsOrNone = 300.0
     dry_run: Flag = False
 
 
@@ -123,7 +122,9 @@ def issue(options: IssueOptions) -> int:
     """
     repository = repository_named(options.repo)
     api_address(options.api_url)
-    title = one_line(options.title)[:200]
+    title = one_line(options.title).strip()[:200]
+    if not title:
+        raise UsageError("--title: an issue has a title; say what it is about")
     text = read_document(options.report, _REPORT_BYTES).decode(errors="replace")
     body = f"{marker(title, 'issue')}\n\n{text}"
     if len(body) > COMMENT_LIMIT:

@@ -41,7 +41,7 @@ from harness.history.series_page import (
     series_table,
 )
 from harness.metrics import LATENCY, LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE, is_exact, metric_named
-from harness.options import Count, Everything, Flag, Positive, Strings, TableFormat, command_options
+from harness.options import Count, Everything, Flag, Seconds, Strings, TableFormat, command_options
 from harness.progress import Progress, Terminal
 from harness.report.data import to_csv, to_json
 from harness.report.page import Page
@@ -90,7 +90,7 @@ class HistoryOptions:
     only: Strings = ()
     metrics: Annotated[Strings, Parameter(name="--metric")] = ()
     last: Count = 10
-    bisect: Positive | None = None
+    bisect: Seconds | None = None
     bisect_results: Path = Path("results")
     format: TableFormat = "terminal"
     out: Path | None = None

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
-from cyclopts.validators import Number
 
 from harness.options import (
     Compiling,
@@ -17,8 +16,9 @@ from harness.options import (
     Judging,
     Loudness,
     OnFleet,
-    Positive,
     Results,
+    Seconds,
+    SecondsOrNone,
     Timing,
     Toolchains,
     Waiting,
@@ -71,13 +71,13 @@ class CompareOptions(Filtered, Toolchains, Judging, Results, Compiling, Timing, 
     remeasure: bool = True
     across_hosts: Flag = False
     by_name: Flag = False
-    row_budget: Positive = 15.0
-    row_cap: Positive = 3600.0
+    row_budget: Seconds = 15.0
+    row_cap: Seconds = 3600.0
     metric: Literal["latency", "compile-time"] = "latency"
-    compile_budget: Annotated[float | None, Parameter(validator=Number(gte=0, lt=10_000_000))] = None
+    compile_budget: SecondsOrNone | None = None
     controls: Whole = 0
     explain: Flag = False
-    explain_budget: Positive = 60.0
+    explain_budget: Seconds = 60.0
 
     @property
     def compile_budget_s(self) -> float:
@@ -118,6 +118,6 @@ class SelfcheckOptions(Filtered, Judging, Results, Waiting, Loudness):
     suite: Path
     _: KW_ONLY
     rows: Count = 40
-    row_budget: Positive = 15.0
+    row_budget: Seconds = 15.0
     fleet: Annotated[str | None, Parameter(show=False)] = None
     format: DataFormat = "terminal"

@@ -1,12 +1,10 @@
 """What a user can choose of the commands that compile and measure: their signatures and their help."""
 
 import os
-import re
 import shlex
-from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import psutil
 from cyclopts import Parameter
@@ -24,6 +22,7 @@ from harness.options import (
     Positive,
     Quiet,
     Results,
+    Seconds,
     Strings,
     Timing,
     Toolchains,
@@ -36,10 +35,8 @@ from harness.suite.cases import Selection
 
 # Of the machine's memory: where a compile is stopped when nobody says otherwise.
 _MEMORY_SHARE = 0.8
-_UNITS_S = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smh]?)")
 
-Budget = Annotated[Positive | None, Parameter(name="--budget")]
+Budget = Annotated[Seconds | None, Parameter(name="--budget")]
 CompileMemory = Annotated[Positive | None, Parameter(name="--compile-memory")]
 
 
@@ -140,7 +137,7 @@ class BenchOptions(Toolchains, Results, Loudness):
     function: str | None = None
     device: Literal["cpu", "cpu-threads", "vulkan", "cuda", "hip"] = "cpu"
     save: Path | None = None
-    budget_s: Annotated[Positive, Parameter(name="--budget")] = 20.0
+    budget_s: Annotated[Seconds, Parameter(name="--budget")] = 20.0
     generations: Count | None = None
     format: Format = "terminal"
 
@@ -200,8 +197,8 @@ class ExplainOptions(Judging, Results, Compiling, Timing, Loudness):
     suite: Path | None = None
     case: str | None = None
     resume: Annotated[Path | None, NAMED] = None
-    budget: Positive = 120.0
-    row_cap: Positive = 1800.0
+    budget: Seconds = 120.0
+    row_cap: Seconds = 1800.0
 
 
 @command_options
@@ -215,8 +212,8 @@ class OneCase(Judging, Results, Compiling, Timing, Loudness):
     """
 
     metric: str = LATENCY.name
-    row_budget: Positive = 60.0
-    row_cap: Positive = 1800.0
+    row_budget: Seconds = 60.0
+    row_cap: Seconds = 1800.0
 
 
 @command_options
@@ -259,7 +256,7 @@ class BisectOptions(OneCase):
     pre: Flag = False
     base: str | None = None
     toolchain: str | None = None
-    budget: Positive | None = None
+    budget: Seconds | None = None
     resume: Path | None = None
 
     @property
@@ -293,18 +290,6 @@ class VerdictOptions(OneCase):
     toolchain: str | None = None
 
 
-def seconds_of(text: str) -> float:
-    """Seconds of a time such as `90`, `90s`, `15m` or `1.5h`."""
-    found = _DURATION.fullmatch(text.strip())
-    if found is None or not float(found[1]):
-        raise ValueError(f"{text!r} is no time; write 90s, 15m or 2h")
-    return float(found[1]) * _UNITS_S[found[2]]
-
-
-def _as_seconds(_: Any, tokens: Sequence[Any]) -> float:
-    return seconds_of(tokens[0].value)
-
-
 @command_options
 @dataclass(frozen=True)
 class TuneOptions(Judging, Compiling, Timing, Loudness):
@@ -332,7 +317,7 @@ class TuneOptions(Judging, Compiling, Timing, Loudness):
     models: Annotated[Strings, Parameter(name="--model")] = ()
     device: str | None = None
     start: Annotated[str | None, Parameter(name="--variant")] = None
-    budget: Annotated[float, Parameter(converter=_as_seconds, n_tokens=1, show_default=lambda _: "15m")] = 900.0
+    budget: Annotated[Seconds, Parameter(show_default=lambda _: "15m")] = 900.0
     out: Path = Path("tuned")
     without: Strings = ()
     lowering: bool = True

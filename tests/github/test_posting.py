@@ -167,6 +167,8 @@ def test_one_issue_of_a_title_is_kept_up_to_date_and_ends_with_a_whole_line(
             assert stored["body"].splitlines()[-3:] == ["| a row of a table |", "", "_The rest does not fit here._"]
     assert stored["body"] == "<!--harness issue: Compiler changes-->\n\n| b |\n"
     assert capsys.readouterr().err.splitlines()[-1].startswith("updated https://")
+    assert run_command_line(["github", "issue", "changes.md", "--title", " ", "--repo", "o/r"]) == 2
+    assert "--title: an issue has a title; say what it is about" in capsys.readouterr().err
 
 
 # --- Pictures on a branch of their own, linked by commit ---
