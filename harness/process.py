@@ -55,6 +55,18 @@ for _ in range(2):
     time.sleep(0.05)
 """
 _MARK = "HARNESS_STARTED_BY"
+# Tokens of GitHub and of its workflows: compilers, models and pip need none, and may be a stranger's code.
+TOKENS = frozenset(
+    {
+        *("GITHUB_TOKEN", "GH_TOKEN", "GITHUB_ENTERPRISE_TOKEN", "GH_ENTERPRISE_TOKEN"),
+        *("ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN"),
+    }
+)
+
+
+def _environment() -> dict[str, str]:
+    """What a child inherits."""
+    return {name: value for name, value in os.environ.items() if name not in TOKENS}
 
 
 class Reaper:
@@ -77,6 +89,7 @@ class Reaper:
                         stdin=subprocess.PIPE,
                         stdout=subprocess.DEVNULL,
                         stderr=subprocess.DEVNULL,
+                        env=_environment(),
                         start_new_session=True,
                     )
         return {_MARK: self._mark}
@@ -246,7 +259,7 @@ def spawn(
             stdout=stdout,
             stderr=stderr,
             cwd=cwd,
-            env={**os.environ, **(env or {}), **mark},
+            env={**_environment(), **(env or {}), **mark},
             start_new_session=True,
         )
     _reaper.watch(child.pid)

@@ -51,6 +51,17 @@ def is_gone(pid: int) -> bool:
 # --- Output and status ---
 
 
+def test_no_child_has_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("GITHUB_TOKEN", "GH_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN"):
+        monkeypatch.setenv(name, "ghs_secret")
+    ours = process.Reaper()
+    ours.begin()
+    assert ours._process is not None
+    environments = [python("import os; print(dict(os.environ))").stdout]
+    environments.append(Path(f"/proc/{ours._process.pid}/environ").read_text())
+    assert all("PATH" in environment and "ghs_secret" not in environment for environment in environments)
+
+
 def test_what_a_child_prints_is_kept() -> None:
     finished = python("import sys; sys.stdout.buffer.write(b'a\\xffb'); sys.stderr.write('y' * 1_000_000)")
     assert finished.stdout == "a\ufffdb"
