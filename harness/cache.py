@@ -21,7 +21,7 @@ _WRITTEN_OTHERWISE = frozenset({"builds", "environments", "locks", "places", "sc
 
 # Of outputs, references and what a fleet sends, each; those of the suites that come with the harness are far less.
 LIMIT_BYTES = 4 * 2**30
-_YOUNG_S = 24 * 3600.0  # a run that goes on needs what it has kept
+YOUNG_S = 24 * 3600.0  # a run that goes on needs what it has kept
 
 
 def cache_root() -> Path:
@@ -69,7 +69,7 @@ def trim(files: Iterable[Path], limit_bytes: int = LIMIT_BYTES) -> None:
                 found.append((max(status.st_atime, status.st_mtime), status.st_size, file))
     size = sum(bytes_ for _, bytes_, _ in found)
     for used, bytes_, file in sorted(found):
-        if size <= limit_bytes or time.time() - used < _YOUNG_S:
+        if size <= limit_bytes or time.time() - used < YOUNG_S:
             return
         with contextlib.suppress(OSError):
             file.unlink()

@@ -7,6 +7,9 @@ from tokenize import TokenError
 # What numpy raises on a file that is no .npy file, or whose header is no header or claims what no memory holds.
 NPY_ERRORS = (ValueError, EOFError, ArithmeticError, MemoryError, RecursionError, SyntaxError, TokenError, TypeError)
 
+# Of a foreign folder, which is read as a whole before it is let in: about 20 million turns, or a pair of wheels.
+FOLDER_LIMIT_BYTES = 2 * 2**30
+
 _PACKAGE = Path(__file__).resolve().parent
 
 

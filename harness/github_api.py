@@ -1,7 +1,8 @@
 """GitHub's REST API with patience: what fails for a while is asked again, what is refused is said in one sentence.
 
-The token travels in a header to the API's own host and nowhere else: redirects to another host are not followed, netrc
-files are not asked, and no message holds it. How long a client waits follows GitHub's own advice:
+The token travels in a header to the API's own host and nowhere else: redirects to another host are not followed, but
+for the one that leads to a file, which gets nothing of ours; netrc files are not asked, and no message holds it. How
+long a client waits follows GitHub's own advice:
 https://docs.github.com/rest/using-the-rest-api/best-practices-for-using-the-rest-api
 """
 
@@ -11,6 +12,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -29,6 +31,7 @@ _FAILURES = (408, 500, 502, 503, 504)  # after which the same request may succee
 _SECONDARY_LIMIT_S = 60.0
 _LONGEST_PAUSE_S = 60.0
 _LONGEST_MESSAGE = 300
+_SAY_EVERY_S = 10.0  # While a file is fetched
 _ELSEWHERE = "sends the request on to another host, to which nothing is sent"
 _ADVICE = {
     401: "the token is wrong or has expired; set GITHUB_TOKEN to one that holds",
@@ -76,9 +79,15 @@ def api_address(url: str, option: str = "--api-url") -> str:
         host = None
     if not host or parts.username or parts.query or parts.fragment or one_line(url) != url:
         raise UsageError(f"{option} {shown!r}: is no address of an API; it is {API} for github.com")
-    if parts.scheme != "https" and not (parts.scheme == "http" and host in _LOCAL):
+    if not _is_private(url):
         raise UsageError(f"{option} {shown!r}: is not https, so a token would be readable on its way; use https")
     return url.rstrip("/")
+
+
+def _is_private(url: str) -> bool:
+    """Whether nobody on the way reads what is sent there."""
+    parts = urlsplit(url)
+    return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOCAL)
 
 
 def server_of(api_url: str) -> str:
@@ -149,13 +158,14 @@ class Client:
         """Read one document."""
         return self._document(self._ask("GET", path, purpose))
 
-    def pages(self, path: str, purpose: Purpose, params: Mapping[str, str]) -> Iterator[Any]:
-        """The items of a list, over all its pages."""
+    def pages(self, path: str, purpose: Purpose, params: Mapping[str, str], key: str = "") -> Iterator[Any]:
+        """The items of a list, over all its pages; `key`: what the list is called in each."""
         query: Mapping[str, str] | None = {**params, "per_page": "100"}
         url = path
         while url:
             answer = self._ask("GET", url, purpose, params=query)
-            items = self._document(answer)
+            document = self._document(answer)
+            items = document.get(key) if key and isinstance(document, dict) else document
             if not isinstance(items, list):
                 raise self._error(f"gave no list when asked to {purpose.what}; check $GITHUB_API_URL")
             yield from items
@@ -164,6 +174,49 @@ class Client:
     def send(self, method: str, path: str, purpose: Purpose, document: Any, *, repeatable: bool = True) -> Any:
         """Create or change something."""
         return self._document(self._ask(method, path, purpose, document=document, repeatable=repeatable))
+
+    def download(self, path: str, purpose: Purpose, file: Path, limit_bytes: int) -> None:
+        """Write the file that the API leads to: it lies on another host, which gets neither the token nor our name."""
+        for attempt in itertools.count():
+            url = self._ask("GET", path, purpose, leads_away=True).headers.get("location", "")
+            if not _is_private(url):
+                raise self._error(f"gave no address over https when asked to {purpose.what}; check $GITHUB_API_URL")
+            try:
+                self._stream(url, file, limit_bytes)
+                return
+            except requests.RequestException as error:
+                status = (
+                    f"answered {error.response.status_code}" if error.response is not None else "gave no whole answer"
+                )
+                failure = f"{urlsplit(url).hostname}, to which {self.host} leads, {status} when asked to {purpose.what}"
+                self.pause(GitHubError(f"{failure}; try again later"), attempt)
+
+    def _stream(self, url: str, file: Path, limit_bytes: int) -> None:
+        headers, timeout = {"Accept-Encoding": "identity"}, (_CONNECT_S, _READ_S)
+        with (
+            requests.get(
+                # Without an `auth`, requests looks into netrc files.
+                url,
+                headers=headers,
+                timeout=timeout,
+                stream=True,
+                allow_redirects=False,
+                auth=lambda request: request,
+            ) as answer,
+            file.open("wb") as out,
+        ):
+            answer.raise_for_status()
+            if answer.status_code != 200:
+                raise self._error("leads to a file that is not where it says; try again later")
+            whole, done, said_s = int(answer.headers.get("content-length", "0")), 0, time.monotonic()
+            for chunk in answer.iter_content(1 << 20):
+                done += len(chunk)
+                if done > limit_bytes:
+                    raise self._error(f"leads to a file of more than {limit_bytes / 1e9:.1f} GB, which is not fetched")
+                out.write(chunk)
+                if time.monotonic() - said_s > _SAY_EVERY_S:
+                    said_s = time.monotonic()
+                    self.say(f"  {done / 1e6:.0f} of {whole / 1e6:.0f} MB")
 
     def pause(self, error: GitHubError, attempt: int) -> None:
         """Wait before another attempt, longer after each."""
@@ -178,17 +231,18 @@ class Client:
         params: Mapping[str, str] | None = None,
         document: Any = None,
         repeatable: bool = True,
+        leads_away: bool = False,
     ) -> requests.Response:
         """The answer to a request that succeeds, at once or after some patience."""
         for attempt in itertools.count():
             began = time.monotonic()
             answer: requests.Response | None = None
             try:
-                answer = self._through_redirects(method, path, params, document)
+                answer = self._through_redirects(method, path, params, document, leads_away=leads_away)
                 failure = f"answered {answer.status_code}"
             except (requests.RequestException, OSError):  # it is not known whether it was carried out
                 failure = "could not be reached, or gave no whole answer in time"
-            if answer is not None and 200 <= answer.status_code < 300:
+            if answer is not None and (200 <= answer.status_code < 300 or (leads_away and answer.status_code == 302)):
                 return answer
             limit_s = None if answer is None else _limit_s(answer, time.time(), attempt)
             if limit_s is not None:
@@ -239,9 +293,12 @@ class Client:
         return GitHubError(hidden, status=0 if answer is None else answer.status_code, uncertain=uncertain)
 
     def _through_redirects(
-        self, method: str, path: str, params: Mapping[str, str] | None, document: Any
+        self, method: str, path: str, params: Mapping[str, str] | None, document: Any, *, leads_away: bool
     ) -> requests.Response:
-        """The answer of the API's own host: the token, and what is posted, go to no other."""
+        """The answer of the API's own host: the token, and what is posted, go to no other.
+
+        With `leads_away` it is the one that says where a file lies (302); what was renamed is followed all the same.
+        """
         url, timeout = path if "://" in path else f"{self._api_url}/{path}", (_CONNECT_S, _READ_S)
         for _ in range(_MOST_REDIRECTS + 1):
             if urlsplit(url)[:2] != urlsplit(self._api_url)[:2]:
@@ -252,7 +309,7 @@ class Client:
                 method, url, params=params, json=document, timeout=timeout, allow_redirects=False
             )
             target = answer.headers.get("location", "")
-            if answer.status_code not in _REDIRECTS or not target:
+            if answer.status_code not in _REDIRECTS or not target or (leads_away and answer.status_code == 302):
                 return answer
             url, params = urljoin(url, target), None
         raise self._error("sends requests around in a circle; check $GITHUB_API_URL and the repository")

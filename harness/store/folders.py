@@ -154,8 +154,6 @@ PUBLISHED_FOLDER = "published"
 MARKS_FOLDER = "marks"
 # Of a results folder, beside its runs and comparisons.
 BESIDE = (PUBLISHED_FOLDER, MARKS_FOLDER)
-# About 20 million turns: a folder is read as a whole before it is let in.
-FOLDER_LIMIT_BYTES = 2 * 2**30
 
 # As harness.store.run_directory.new_run_id makes them, from suite names of harness/suite/schema.py.
 _ID = re.compile(r"[0-9]{8}-[0-9]{6}-[A-Za-z0-9][A-Za-z0-9._+-]{0,199}")

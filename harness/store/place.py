@@ -16,6 +16,7 @@ from urllib.parse import unquote
 
 from harness.cache import cache_root, held, read_memo, write_memo
 from harness.errors import HarnessError, RunError, UsageError
+from harness.files import FOLDER_LIMIT_BYTES
 from harness.store.files import (
     FINISHED_FILE,
     STAGING_PREFIX,
@@ -30,7 +31,6 @@ from harness.store.folders import (
     BESIDE,
     COMPARISON,
     EXPLANATION,
-    FOLDER_LIMIT_BYTES,
     MARKS_FOLDER,
     RUN,
     is_known,

@@ -79,11 +79,12 @@ def installed_environments(root: Path) -> tuple[Environment, ...]:
             version = find_in_environment(folder).version
         except ToolchainError:
             continue
-        environments.append(Environment(version=version, folder=folder, disk_bytes=_bytes_below(folder)))
+        environments.append(Environment(version=version, folder=folder, disk_bytes=bytes_below(folder)))
     return tuple(environments)
 
 
-def _bytes_below(folder: Path) -> int:
+def bytes_below(folder: Path) -> int:
+    """What the files in a folder take."""
     total = 0
     for parent, _, names in os.walk(folder):
         for name in names:

@@ -13,6 +13,7 @@ from harness.cache import environments_root, held
 from harness.errors import ToolchainError
 from harness.process import Limits, run
 from harness.text import plural, shown
+from harness.toolchain.fetched import fetched_named, is_fetched
 from harness.toolchain.find import (
     COMPILER_PACKAGE,
     LABEL_FILE,
@@ -53,7 +54,7 @@ def releases_named(texts: Sequence[str], on_install: Callable[[str], None], *, p
     found: list[str] = []
     for text in texts:
         first, is_range, last = text.strip().removeprefix("iree==").partition(RANGE)
-        if not is_range or place_named(text.strip()) is not None:
+        if not is_range or is_fetched(text) or place_named(text.strip()) is not None:
             found.append(release_named(text, on_install))
             continue
         if not first or not last:
@@ -71,6 +72,8 @@ def releases_named(texts: Sequence[str], on_install: Callable[[str], None], *, p
 
 def release_named(text: str, on_install: Callable[[str], None], option: str = "--toolchain") -> str:
     """The release that a user means with that option, which may be the newest there is; of a folder, its label."""
+    if is_fetched(text):
+        return fetched_named(text, on_install, option)
     if (place := place_named(text.strip())) is not None:
         return own_named(place, on_install, option)
     if text.strip().removeprefix("iree==") != NEWEST:

@@ -48,7 +48,7 @@ _BINDINGS = {
 }
 _STATED = re.compile(r"IREE compiler version (?P<version>\S+)(?:.*@ ?(?P<revision>[0-9a-f]{7,40}))?")
 _SLOW_BUILD = re.compile(r"DEBUG build|with assertions", re.IGNORECASE)
-_WHEELS = tuple(package.replace("-", "_") for package in (COMPILER_PACKAGE, RUNTIME_PACKAGE))
+WHEELS = tuple(package.replace("-", "_") for package in (COMPILER_PACKAGE, RUNTIME_PACKAGE))
 _MARK = "+local."
 _DIGITS = 6
 # What a runtime has to load and call where a compiler of another version made the module.
@@ -69,10 +69,10 @@ def is_own(label: str) -> bool:
 def kind_of_toolchain(place: Path) -> Kind | None:
     """What a folder, or iree-compile itself, is as a toolchain; None: nothing of the kind."""
     if (place / "pyvenv.cfg").is_file():
-        return "environment" if any(place.glob(f"lib/python*/site-packages/{_WHEELS[0]}-*.dist-info")) else None
+        return "environment" if any(place.glob(f"lib/python*/site-packages/{WHEELS[0]}-*.dist-info")) else None
     if _program(place, _COMPILER) is not None:
         return "build"
-    return "wheels" if any(place.glob(f"{_WHEELS[0]}-*.whl")) else None
+    return "wheels" if any(place.glob(f"{WHEELS[0]}-*.whl")) else None
 
 
 def place_named(word: str) -> Path | None:
@@ -163,7 +163,7 @@ def _last_built(folder: Path, option: str) -> Path:
 
 
 def _built_ns(place: Path) -> int:
-    files = [_program(place, _COMPILER), *place.glob(f"{_WHEELS[0]}-*.whl")]
+    files = [_program(place, _COMPILER), *place.glob(f"{WHEELS[0]}-*.whl")]
     return max((file.stat().st_mtime_ns for file in files if file is not None), default=place.stat().st_mtime_ns)
 
 
@@ -312,7 +312,7 @@ def _python_with(packages: Sequence[Path], release: Toolchain) -> Path:
 
 
 def _wheels(place: Path) -> _Found:
-    compiler, runtime = (_wheel(place, name) for name in _WHEELS)
+    compiler, runtime = (_wheel(place, name) for name in WHEELS)
     versions = [str(parse_wheel_filename(wheel.name)[1]) for wheel in (compiler, runtime)]
     if versions[0] != versions[1]:
         raise ToolchainError(f"{place}: {compiler.name} and {runtime.name} are of two versions; give a pair of one")

@@ -1,4 +1,7 @@
-"""A small GitHub on this machine: comments, pull requests, issues and git objects behind a real HTTP server.
+"""A small GitHub on this machine behind a real HTTP server.
+
+It has comments, pull requests, issues, git objects, commits, and workflow runs with what they kept, which lies on
+another host, to which the API leads.
 
 A test scripts faults, each for the next request that matches it: this `answer` instead of what was asked for, the
 connection's `reset`, the same once it was done (`lost`), a server that does not speak (`hang`).
@@ -6,6 +9,7 @@ connection's `reset`, the same once it was done (`lost`), a server that does not
 
 import contextlib
 import hashlib
+import itertools
 import json
 import re
 import socket
@@ -15,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlencode, urlsplit
 
 BOT = "github-actions[bot]"
 Response = tuple[int, Any, dict[str, str]]
@@ -66,7 +70,7 @@ class Request:
 
 
 class FakeGitHub(ThreadingHTTPServer):
-    """The server, and what is on it; `o/r` is its one repository."""
+    """The server, and what is on it, which every repository shows."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
@@ -78,10 +82,17 @@ class FakeGitHub(ThreadingHTTPServer):
         self.pulls: list[dict[str, Any]] = []
         self.objects: dict[str, dict[str, Any]] = {}
         self.branches: dict[str, str] = {}
+        self.commits: list[str] = []  # Of main, the oldest first
+        self.branch_of: dict[str, str] = {}  # From which commit of main others began
+        self.runs: list[dict[str, Any]] = []  # The newest first
+        self.artifacts: list[dict[str, Any]] = []  # The newest first
+        self.archives: dict[int, bytes] = {}
+        self.storage = f"http://localhost:{self.server_port}/storage"
         self.faults: list[Fault] = []
         self.requests: list[Request] = []
         self.over = threading.Event()
         self._next = 1000
+        self._numbers = itertools.count(1)
 
     # --- What tests put there and look at ---
 
@@ -101,7 +112,27 @@ class FakeGitHub(ThreadingHTTPServer):
     def pull(self, number: int, sha: str, *, owner: str = "o", branch: str = "topic", state: str = "open") -> None:
         """Add a pull request."""
         head = {"sha": sha, "ref": branch, "label": f"{owner}:{branch}"}
-        self.pulls.append({"number": number, "state": state, "head": head})
+        base = {"sha": self.commits[-1] if self.commits else SHA, "ref": "main", "label": "o:main"}
+        self.pulls.append({"number": number, "state": state, "merged": False, "head": head, "base": base})
+
+    def ran(self, sha: str, *, event: str = "push", conclusion: str | None = "success", path: str = "pkgci.yml") -> int:
+        """Add a workflow's run on a commit; its number."""
+        number = next(self._numbers)
+        run = {"id": number, "head_sha": sha, "head_branch": "main", "event": event, "conclusion": conclusion}
+        status = "completed" if conclusion else "in_progress"
+        self.runs.insert(0, {**run, "status": status, "path": f".github/workflows/{path}", "name": "CI"})
+        return number
+
+    def kept(self, run: int, name: str, archive: bytes = b"", *, expired: bool = False, size: int | None = None) -> int:
+        """Add an artifact of a run; its number."""
+        number = next(self._numbers)
+        (sha,) = [each["head_sha"] for each in self.runs if each["id"] == run]
+        source = {"id": run, "head_sha": sha, "head_branch": "main", "repository_id": 1}
+        facts = {"id": number, "name": name, "expired": expired, "expires_at": "2026-05-03T01:02:03Z"}
+        size = len(archive) if size is None else size
+        self.artifacts.insert(0, {**facts, "size_in_bytes": size, "workflow_run": source})
+        self.archives[number] = archive
+        return number
 
     @property
     def bodies(self) -> list[Any]:
@@ -132,11 +163,13 @@ class FakeGitHub(ThreadingHTTPServer):
 
     def handle(self, request: Request) -> Response:
         """Status, document and headers of a request."""
+        if request.path.startswith("/storage/"):
+            return 200, self.archives[int(request.path.rpartition("/")[2])], {}
         if request.path == "/user":
             if self.login is None:
                 return 403, {"message": "Resource not accessible by integration"}, {}
             return 200, {"login": self.login}, {}
-        rest = request.path.removeprefix("/repos/o/r/")
+        rest = re.sub("^/repos/[^/]+/[^/]+/", "", request.path)
         if rest.startswith("git/"):
             return (*self._git(request, rest.removeprefix("git/")), {})
         if rest in ("issues/7/comments", "issues"):
@@ -152,19 +185,61 @@ class FakeGitHub(ThreadingHTTPServer):
         if match := re.fullmatch(r"pulls/(\d+)", rest):
             pull = next((pull for pull in self.pulls if pull["number"] == int(match[1])), None)
             return (200, pull, {}) if pull else NOT_FOUND
-        return NOT_FOUND
+        if match := re.fullmatch(r"commits/(\w+)", rest):
+            sha = next((sha for sha in (*self.commits, *self.branch_of) if sha.startswith(match[1])), None)
+            return (200, self._commit(sha), {}) if sha else NOT_FOUND
+        if match := re.fullmatch(r"compare/(\w+)\.\.\.(\w+)", rest):
+            return self._compare(request, match[1], match[2])
+        return self._actions(request, rest.removeprefix("actions/")) if rest.startswith("actions/") else NOT_FOUND
+
+    def _actions(self, request: Request, rest: str) -> Response:
+        if rest == "runs":
+            asked = {{"branch": "head_branch"}.get(key, key): value for key, value in request.query.items()}
+            asked["conclusion"] = asked.pop("status", "")
+            wanted = {key: value for key, value in asked.items() if value and key not in ("page", "per_page")}
+            return self._page(request, [run for run in self.runs if wanted.items() <= run.items()], "workflow_runs")
+        if match := re.fullmatch(r"runs/(\d+)", rest):
+            run = next((run for run in self.runs if run["id"] == int(match[1])), None)
+            return (200, run, {}) if run else NOT_FOUND
+        if match := re.fullmatch(r"runs/(\d+)/artifacts", rest):
+            of_run = [each for each in self.artifacts if each["workflow_run"]["id"] == int(match[1])]
+            return self._page(request, of_run, "artifacts")
+        if rest == "artifacts":
+            named = [each for each in self.artifacts if each["name"] == request.query["name"]]
+            return self._page(request, named, "artifacts")
+        if "authorization" not in request.headers:
+            return 401, {"message": "Requires authentication"}, {}
+        return 302, None, {"Location": f"{self.storage}/{rest.split('/')[1]}?sig=secret"}
+
+    def _commit(self, sha: str) -> dict[str, Any]:
+        place = self.commits.index(sha) if sha in self.commits else 0
+        before = self.branch_of.get(sha) or (self.commits[place - 1] if place else None)
+        return {"sha": sha, "parents": [{"sha": before, "url": ""}] if before else [], "commit": {"message": "one"}}
+
+    def _compare(self, request: Request, first: str, last: str) -> Response:
+        first, last = (self.commits[-1] if name == "main" else name for name in (first, last))
+        base = self.branch_of.get(last, last)
+        begin, end = self.commits.index(first), self.commits.index(base)
+        ahead = [*self.commits[begin + 1 : end + 1], *([last] if last != base else [])]
+        status = "identical" if first == last else "ahead" if begin <= end else "diverged"
+        found = self._page(request, [self._commit(sha) for sha in ahead], "commits")
+        facts = {"status": status, "behind_by": max(begin - end, 0), "base_commit": self._commit(first)}
+        found[1].update(facts, merge_base_commit=self._commit(self.commits[min(begin, end)]))
+        return found
 
     def _list_or_add(self, request: Request, items: list[dict[str, Any]]) -> Response:
         if request.method == "GET":
             return self._page(request, items)
         return 201, self._added(items, request.document["body"], self.login or BOT), {}
 
-    def _page(self, request: Request, items: list[dict[str, Any]]) -> Response:
+    def _page(self, request: Request, items: list[dict[str, Any]], key: str = "") -> Response:
         page, size = int(request.query.get("page", "1")), self.page_size
-        part = items[(page - 1) * size : page * size]
+        part: Any = items[(page - 1) * size : page * size]
+        part = {"total_count": len(items), key: part} if key else part
         if page * size >= len(items):
             return 200, part, {}
-        return 200, part, {"Link": f'<{self.url}{request.path}?page={page + 1}>; rel="next"'}
+        query = urlencode({**request.query, "page": page + 1})
+        return 200, part, {"Link": f'<{self.url}{request.path}?{query}>; rel="next"'}
 
     def _git(self, request: Request, rest: str) -> tuple[int, Any]:
         document = request.document
@@ -232,7 +307,7 @@ class Handler(BaseHTTPRequestHandler):
             github.faults.remove(fault)
         if fault is None:
             status, document, headers = github.handle(request)
-            self._answer(status, json.dumps(document), headers)
+            self._answer(status, document if isinstance(document, bytes) else json.dumps(document), headers)
         elif fault.kind == "answer":
             self._answer(fault.status, fault.body, fault.headers)
         else:
@@ -246,8 +321,8 @@ class Handler(BaseHTTPRequestHandler):
 
     do_GET = do_POST = do_PATCH = _any  # noqa: N815 (http.server's names)
 
-    def _answer(self, status: int, body: str, headers: Mapping[str, str]) -> None:
-        content = body.encode()
+    def _answer(self, status: int, body: str | bytes, headers: Mapping[str, str]) -> None:
+        content = body.encode() if isinstance(body, str) else body
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)

@@ -1,0 +1,243 @@
+"""Wheels that GitHub's CI built, by a pull request, a run, a commit or main, and why there are none."""
+
+import io
+import os
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from harness import github_api
+from harness.errors import ToolchainError, UsageError
+from harness.toolchain import fetched, release_named, releases_named
+from harness.toolchain.fetched import commits_with_wheels, kept_wheels
+from tests.fakes.fake_wheels import write_wheels
+from tests.github.conftest import NOON, TOKEN
+from tests.github.fake_github import FakeGitHub, running_github
+
+ONE, TWO, THREE = (digit * 40 for digit in "abc")
+HEAD = "d" * 40
+ARTIFACT = fetched._ARTIFACT
+
+
+def zipped(**files: bytes) -> bytes:
+    """An archive of these files."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return stream.getvalue()
+
+
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    folder = write_wheels(tmp_path_factory.mktemp("wheels"), "9.8.0.dev0")
+    return zipped(**{wheel.name: wheel.read_bytes() for wheel in folder.glob("*.whl")})
+
+
+@pytest.fixture
+def github(wheels: bytes, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeGitHub]:
+    """Three commits on main and a pull request that began at the first; the newest run of main has failed."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
+    monkeypatch.setenv("GITHUB_TOKEN", TOKEN)
+    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
+    with running_github() as github:
+        monkeypatch.setenv("GITHUB_API_URL", github.url)
+        github.commits, github.branch_of = [ONE, TWO, THREE], {HEAD: ONE}
+        github.pull(7, HEAD, owner="somebody")
+        for sha, event in ((ONE, "push"), (TWO, "push"), (HEAD, "pull_request")):
+            github.kept(github.ran(sha, event=event), ARTIFACT, wheels)
+            github.ran(sha, event=event, path="lint.yml")
+        github.kept(github.ran(THREE, conclusion="failure"), ARTIFACT, wheels)
+        yield github
+
+
+@pytest.mark.parametrize(
+    ("word", "name", "commit", "run"),
+    [
+        ("pr:7", "pr.7", HEAD, 7),
+        ("other/iree#pr:7", "other.pr.7", HEAD, 7),
+        ("iree==pr:7~base", ONE[:10], ONE, 1),
+        ("run:7", HEAD[:10], HEAD, 7),
+        (f"commit:{TWO[:8]}", TWO[:10], TWO, 4),
+        ("main", TWO[:10], TWO, 4),  # the newest that is green
+        (f"commit:{THREE}", THREE[:10], THREE, 10),
+    ],
+)
+def test_a_word_leads_to_wheels_that_are_a_toolchain(
+    github: FakeGitHub, word: str, name: str, commit: str, run: int
+) -> None:
+    said: list[str] = []
+    (label,) = releases_named([word], said.append)
+    assert label.startswith(f"9.8.0.dev0+local.{name}.")
+    assert said[-1] == f"{word.removeprefix('iree==')} is {label}, commit {commit[:10]} of run {run}"
+    assert {request.path.split("/")[2] for request in github.requests if request.path.startswith("/repos")} == {
+        "other" if word.startswith("other") else "iree-org"
+    }
+    (behind,) = [line for line in said if "behind main" in line] or [""]
+    assert behind.startswith("Pull request 7 is 2 commits behind main; ") == ("~base" in word)
+    to_storage = [request for request in github.requests if request.path.startswith("/storage")]
+    assert len(to_storage) == 1
+    assert not {"authorization", "x-github-api-version"} & to_storage[0].headers.keys()
+    assert "harness" not in to_storage[0].headers["user-agent"]
+
+
+def test_what_was_fetched_is_not_fetched_again_and_a_commit_needs_no_network(
+    github: FakeGitHub, waits: list[float]
+) -> None:
+    label = release_named("pr:7", print)
+    before = len(github.requests)
+    assert release_named("pr:7", print) == label, "the head may have moved"
+    asked = [request.path for request in github.requests[before:]]
+    assert asked
+    assert not [path for path in asked if "zip" in path or "storage" in path]
+    github.fail("GET", "/", "reset", times=100)
+    before = len(github.requests)
+    assert release_named(f"commit:{HEAD[:9]}", print) == label
+    assert len(github.requests) == before
+    with pytest.raises(
+        ToolchainError, match=f"try again later; what is in the cache needs no network, one of commit:{HEAD[:10]}$"
+    ):
+        release_named("pr:7", print)
+
+
+def drop(github: FakeGitHub, *events: str) -> None:
+    """Only runs of these events are there."""
+    github.runs = [run for run in github.runs if run["event"] in events]
+
+
+def still_building(github: FakeGitHub) -> None:
+    drop(github)
+    github.ran(HEAD, event="pull_request", conclusion=None)
+
+
+def other_platforms(github: FakeGitHub) -> None:
+    drop(github)
+    run = github.ran(HEAD, conclusion="failure")
+    for name in ("windows_x86_64_release_packages", "pkgci-logs"):
+        github.kept(run, name)
+
+
+def expired(github: FakeGitHub) -> None:
+    for artifact in github.artifacts:
+        artifact["expired"] = True
+
+
+def of_another_kind(archive: bytes, size: int | None = None) -> Callable[[FakeGitHub], None]:
+    def change(github: FakeGitHub) -> None:
+        drop(github)
+        github.kept(github.ran(HEAD), ARTIFACT, archive, size=size)
+
+    return change
+
+
+def fault(path: str, status: int, **more: Any) -> Callable[[FakeGitHub], None]:
+    return lambda github: github.fail("GET", path, status=status, times=100, **more)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "sentence"),
+    [
+        (drop, "no workflow of iree-org/iree has run for commit dddddddddd yet; wait for its CI, or give another"),
+        (still_building, "run 12 (in progress) is still building commit dddddddddd; ask again when it has"),
+        (other_platforms, f"run 12 (failure) kept no {ARTIFACT}; there are pkgci-logs, windows_x86_64_release_packag"),
+        (expired, "its wheels have expired on 2026-05-03; give a newer commit, or a folder that holds a build of it"),
+        (fault("/zip", 410), "its wheels have just expired; give a newer commit"),
+        (lambda _: os.environ.pop("GITHUB_TOKEN"), "set GITHUB_TOKEN to one that may read Actions"),
+        (fault("/pulls", 401), "the token is wrong or has expired; set GITHUB_TOKEN to one that holds"),
+        (fault("/zip", 403), "does not let this token fetch"),
+        (fault("/pulls", 404), "cannot read pull request 7 of iree-org/iree: there is no such thing, or the token may"),
+        (fault("/pulls", 200, body="{}"), "gives another answer than GitHub when asked to read pull request 7"),
+        (fault("/storage", 503), "leads, answered 503 when asked to fetch"),
+        (fault("/storage", 302, headers={"Location": "https://evil.example"}), "leads to a file that is not where"),
+        (of_another_kind(b"", 3 * 2**30), "its wheels are 3.2 GB, and more than 2 GB is not fetched"),
+        (of_another_kind(zipped(**{"../iree_base_compiler-1.whl": b""})), "compiler-1.whl, which leads out of its"),
+        (of_another_kind(zipped(readme=b"")), "holds no wheels of IREE (readme); give another commit"),
+        (of_another_kind(b"PK"), "cannot be unpacked (File is not a zip file); give another commit"),
+        (of_another_kind(zipped(**{"iree_base_compiler-9-cp27-cp27m-any.whl": b""})), "cp27m-any.whl is not for"),
+    ],
+)  # fmt: skip
+@pytest.mark.usefixtures("waits")
+def test_why_there_are_no_wheels(github: FakeGitHub, spoil: Callable[[FakeGitHub], object], sentence: str) -> None:
+    spoil(github)
+    with pytest.raises(ToolchainError) as caught:
+        release_named("pr:7", print, "--good")
+    assert sentence in str(caught.value)
+    assert TOKEN not in str(caught.value)
+    assert "sig=" not in str(caught.value)
+    assert not [kept for kept in kept_wheels() if kept.label]
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Every wait for GitHub, in seconds."""
+    seconds: list[float] = []
+    now = {"time": lambda: NOON + sum(seconds), "monotonic": lambda: sum(seconds), "sleep": seconds.append}
+    monkeypatch.setattr(github_api, "time", SimpleNamespace(**{**vars(time), **now}))
+    return seconds
+
+
+def test_a_limit_is_waited_for_and_given_up_with_the_time_of_its_end(github: FakeGitHub, waits: list[float]) -> None:
+    github.limit("GET", "/pulls", Retry_After="20")
+    assert release_named("pr:7", print)
+    assert waits == [20]
+    github.limit("GET", "/pulls", X_RateLimit_Remaining="0", X_RateLimit_Reset=f"{NOON + 3600:.0f}")
+    with pytest.raises(ToolchainError, match="until 09:00 UTC, longer than is waited; try again then"):
+        release_named("pr:7", print)
+
+
+def test_an_archive_that_grows_beyond_its_limit_is_left(github: FakeGitHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    (of_another_kind(zipped(**{"iree_base_compiler-1-py3-none-any.whl": b"0" * 5000}), size=10))(github)
+    monkeypatch.setattr(fetched, "FOLDER_LIMIT_BYTES", 4000)
+    with pytest.raises(ToolchainError, match="which is not fetched"):
+        release_named("pr:7", print)
+
+
+@pytest.mark.parametrize("word", ["pr:x", "pr:7~top", "commit:HEAD", "run:", "o/r#7", "-o/r#main", "main~base"])
+def test_a_word_that_is_none_says_how_they_are_written(word: str) -> None:
+    with pytest.raises(UsageError, match=r"--bad .*(write pr:24701|write it as owner/name)"):
+        release_named(word, print, "--bad")
+
+
+def test_a_folder_called_main_is_not_taken_for_the_branch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("main").mkdir()
+    with pytest.raises(ToolchainError, match=r"write \./main or iree-org/iree#main"):
+        release_named("main", print)
+
+
+def test_a_workflow_with_a_token_takes_no_strangers_code(github: FakeGitHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    release_named("pr:7", print)
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    for word in ("pr:7", "run:7", f"commit:{HEAD}"):
+        with pytest.raises(
+            ToolchainError, match=r"is a pull request's code, and this job has a token \(GITHUB_TOKEN\)"
+        ):
+            release_named(word, print)
+    release_named("main", print)
+    monkeypatch.delenv("GITHUB_TOKEN")
+    release_named(f"commit:{HEAD}", print)
+
+
+def test_the_cache_keeps_to_its_limit_the_oldest_go_first(github: FakeGitHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    for word in ("pr:7", "main", f"commit:{ONE}"):
+        release_named(word, print)
+    for kept in kept_wheels():
+        os.utime(kept.folder / "artifact.json", (kept.used_s - 90_000 - 1000 * (kept.commit == HEAD),) * 2)
+    monkeypatch.setattr(fetched, "LIMIT_BYTES", sum(kept.disk_bytes for kept in kept_wheels()) - 1)
+    release_named("main", print)
+    assert {kept.commit for kept in kept_wheels()} == {TWO, ONE}
+
+
+def test_commits_with_wheels_are_those_between_two_by_first_parents(github: FakeGitHub) -> None:
+    github.page_size = 2
+    assert commits_with_wheels("iree-org/iree", ONE, "main", print) == (ONE, TWO, THREE)
+    assert commits_with_wheels("iree-org/iree", TWO, TWO, print) == (TWO,)
+    github.artifacts[-2]["expired"] = True  # and so is all before it
+    assert commits_with_wheels("iree-org/iree", ONE, THREE, print) == (THREE,)
+    with pytest.raises(UsageError, match="is no ancestor of"):
+        commits_with_wheels("iree-org/iree", THREE, ONE, print)
