@@ -32,7 +32,7 @@ COMMANDS = {
     "plot": ("plot:plot", "Draw a run, a comparison, an explanation, a tuning, or a series of a results folder."),
     "plugins": ("inspect:plugins", "Show the plugins, builders and peers that are installed, with their options."),
     "report": ("report:report", "Print the report of a run or another result again."),
-    "results": ("results:results_app", "Keep many runs: list, tag, merge and check them."),
+    "results": ("results:results_app", "Keep many runs: list, tag, merge, import and check them."),
     "run": ("run:run", "Compile, check and measure every case of a suite, and print the report."),
     "schema": ("inspect:schema", "Print the JSON Schema of one kind of TOML file, for editors."),
     "selfcheck": ("compare:selfcheck", "Compare modules with themselves: how often is a verdict wrong?"),

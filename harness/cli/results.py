@@ -1,4 +1,4 @@
-"""`harness results list`, `tag`, `untag`, `merge` and `verify`."""
+"""`harness results list`, `tag`, `untag`, `merge`, `import` and `verify`."""
 
 import contextlib
 import shlex
@@ -12,6 +12,7 @@ from cyclopts import App, Parameter
 from harness.cli.app import app
 from harness.cli.output import emit, print_text, tell
 from harness.errors import ExitCode, RunError, UsageError
+from harness.history.imported import ImportOptions, imported_run
 from harness.history.series import frame_records
 from harness.options import DataFormat, command_options
 from harness.progress import Silent, Terminal
@@ -20,17 +21,18 @@ from harness.report.command_pages import listed_page, merged_page, verified_page
 from harness.report.data import to_json
 from harness.report.rows import rows_of
 from harness.report.units import compared
+from harness.store.files import read_document
 from harness.store.folders import COMPARISON, EXPLANATION, MARKS_FOLDER, find_folder, folder_names
 from harness.store.marks import Tagging, checked_name, is_tag, read_marks, write_marks
 from harness.store.merging import WRONG
 from harness.store.merging import merge as merge_folders
 from harness.store.merging import verify as verify_folders
 from harness.store.place import is_url, open_place, without_password
-from harness.store.run_directory import load_run
+from harness.store.run_directory import RunDirectory, load_run
 from harness.store.tables import NOTHING_YET, Tables
-from harness.text import shown
+from harness.text import plural, shown
 
-results_app = App(name="results", help="Keep many runs: list, tag, merge and check them.")
+results_app = App(name="results", help="Keep many runs: list, tag, merge, import and check them.")
 app.command(results_app)
 
 _LIST = """
@@ -71,6 +73,27 @@ def merge(
         outcomes = merge_folders(sources, into, rows_of, lambda run: render(run, "markdown", full=True), progress)
     emit(format, lambda: merged_page(outcomes), lambda: to_json({"merged": [asdict(outcome) for outcome in outcomes]}))
     return ExitCode.USAGE if any(outcome.fate == "refused" for outcome in outcomes) else ExitCode.OK
+
+
+@results_app.command(name="import")
+def import_files(options: ImportOptions) -> int:
+    """Make a run of each file of another tool, for `harness history` and `harness report`.
+
+    Each repetition of a benchmark is a sample; a mean or median counts where there is nothing else. Such a run has no
+    modules: it can be compared with --no-remeasure alone. What is there already is left as it is.
+    """
+    for header, records in [imported_run(file, read_document(file), options) for file in options.files]:
+        same = [name for name in folder_names(options.results, "run") if name.startswith(header.id)]
+        known = [load_run(options.results / name, rounds=False).header for name in same]
+        if any(other.suite_sha256 == header.suite_sha256 for other in known):
+            print_text(f"{header.imported} is there already as {header.id}; remove that to import it anew.")
+            continue
+        with RunDirectory.create(options.results, header) as directory:
+            for record in records:
+                directory.append(record)
+            directory.finish(lambda run: render(run, "markdown", full=True), rows_of)
+        print_text(f"{directory.path}: {plural(len(header.cases), 'case')} of {header.imported}.")
+    return ExitCode.OK
 
 
 @command_options

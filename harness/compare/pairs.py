@@ -292,6 +292,8 @@ def _failure(case: Case, side: Side) -> Failure | None:
 def _by_module(base_case: Case, head_case: Case, base: Side, head: Side) -> DecidedRow | None:
     builds = base.evidence.builds.get(base_case.name), head.evidence.builds.get(head_case.name)
     codes = [None if build is None else build.module_sha256 for build in builds]
+    if base.run.header.imported or head.run.header.imported:
+        return None
     if codes[0] is None:
         return DecidedRow(verdict="new", reason="the base was never compiled")
     if codes[1] is None:
@@ -341,7 +343,7 @@ def compare_pair(pair: Pair, base: Side, head: Side) -> OutputsOfPair:
     models = base.evidence.models.get(base_case.model), head.evidence.models.get(head_case.model)
     checks = base.evidence.checks.get(base_case.name), head.evidence.checks.get(head_case.name)
     if models[0] is None or models[1] is None or checks[0] is None or checks[1] is None:
-        return OutputsOfPair(same_program=True, unknown="a run is not finished")
+        return OutputsOfPair(same_program=True, unknown="a run has no check of them")
     known = OutputsOfPair(same_program=base_case.id == head_case.id or models[0].mlir_sha256 == models[1].mlir_sha256)
     if _inputs(models[0]) != _inputs(models[1]):
         return replace(known, unknown="the two sides are called with other inputs")

@@ -74,12 +74,21 @@ def what_is_named(word: str, results: Path) -> Named:
     raise UsageError(f"{shown(word)}: there is no such run in {results}, and {how_to_have()}")
 
 
+def require_modules(label: str, header: Header) -> None:
+    """Refuse a run that was imported where something is to be measured."""
+    if file := header.imported:
+        what = f"was imported from {file} and has no modules to measure"
+        raise UsageError(f"{label}: {what}; take a run of `harness run`, or compare two such with --no-remeasure")
+
+
 def toolchains_here(sides: Sequence[Side], on_install: Callable[[str], None]) -> Mapping[ToolchainRecord, Toolchain]:
     """The toolchains of all cases of these sides, installed where they are not here.
 
     Where a compiler was built again since a run, what the run compiled is still in the cache, and runs on the runtime
     that is here now.
     """
+    for side in sides:
+        require_modules(side.label, side.run.header)
     records = dict.fromkeys(record for side in sides for record in side.toolchains.values())
     found = {record: toolchain_of(record, on_install) for record in records}
     another = next((toolchain for toolchain in found.values() if toolchain is not None), None)

@@ -357,6 +357,11 @@ class Header:
     gates: tuple[Gate, ...] = ()  # The suite's; () in runs that are older than gates
 
     @property
+    def imported(self) -> str:
+        """The file of another tool that it was imported from, so that it has no modules; "" of `harness run`."""
+        return str(self.settings.get("imported", ""))
+
+    @property
     def purpose(self) -> str:
         """The command that made the run for a purpose of its own, so that no history is wanted; "" of `harness run`."""
         return str(self.settings.get("purpose", ""))

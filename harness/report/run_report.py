@@ -193,6 +193,8 @@ def notes_of(report: Report) -> list[str]:
     run, sections, notes = report.run, report.sections, list[str]()
     if not run.finished:
         notes.append("This run is not finished; its figures may still change.")
+    if file := run.header.imported:
+        notes.append(f"It was imported from {file}: its outputs were not checked, and it has no modules.")
     if shard := run.header.settings.get("shard"):
         notes.append(f"This is shard {shard} of its suite; `harness results merge` joins all of them.")
     notes += [

@@ -25,7 +25,7 @@ from harness.compare.commits import Commit, has_file, is_changed, suite_below, t
 from harness.compare.options import CompareOptions
 from harness.compare.pairs import TOOLCHAIN_PREFIX, Side, side_of
 from harness.compare.samplers import MeasurementPolicy
-from harness.compare.sides import Named, noise_of, toolchain_of
+from harness.compare.sides import Named, noise_of, require_modules, toolchain_of
 from harness.errors import ExitCode, Interrupted, PlaceGone, RunError, UsageError
 from harness.machine.environment import machine_id
 from harness.options import Results, option_of
@@ -199,6 +199,8 @@ class SidesSession(Generic[_Options, _Folder]):
         if len(commits) == 2 and commits[0].sha == commits[1].sha:
             raise UsageError(f"{commits[0].name} and {commits[1].name} are one commit, {commits[0].short}; give two")
         runs = {folder: load_run(folder, rounds=False) for folder in folders}
+        for folder in folders if releases or commits else ():
+            require_modules(str(folder), runs[folder].header)
         if suite is None and not runs:
             raise UsageError("sides without a run are compared on a suite; give one, as in --suite suites/x.toml")
         suite = suite or Path(next(iter(runs.values())).header.suite)

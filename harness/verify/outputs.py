@@ -262,7 +262,7 @@ MIN_TIME_S = 0.3
 # `Device: local-task` heads a device's block, in which `  HOST_LOCAL:   0B peak / 0B allocated / ...` is a line.
 _DEVICE = re.compile(r"^Device: *(.*?)\s*$", re.MULTILINE)
 _PEAK = re.compile(r"^\s*(HOST_LOCAL|DEVICE_LOCAL):\s*(\d+)B peak", re.MULTILINE)
-_UNIT_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
+UNIT_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 
 
 def run_benchmark_module(case: str, call: ModuleCall, limits: Limits) -> Reference:
@@ -300,7 +300,7 @@ def parse_times(text: str) -> tuple[tuple[float, ...], float | None]:
     try:
         document: Mapping[str, Any] = json.loads(text)
         rows = [
-            float(row["real_time"]) * _UNIT_NS[row["time_unit"]]
+            float(row["real_time"]) * UNIT_NS[row["time_unit"]]
             for row in document["benchmarks"]
             if row["run_type"] == "iteration" and str(row["run_name"]).endswith("/process_time/real_time")
             if not row.get("error_occurred")

@@ -1,0 +1,172 @@
+"""Files of other tools as runs: Google Benchmark's JSON, and the job_summary.json of iree-test-suites.
+
+Such a run has figures and no modules: nothing of it can be checked or measured again. Repetitions are its samples, all
+of one process.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+from cyclopts import Parameter
+
+from harness import __version__
+from harness.errors import UsageError
+from harness.machine.environment import made_class
+from harness.options import Results, command_options
+from harness.records.case import ID_DIGITS, Case
+from harness.records.run import SCHEMA_VERSION, Failure, Header, IrCounts, Lost, Round, ToolchainRecord, Turn
+from harness.store.evidence import parse_time
+from harness.store.run_directory import Record, new_run_id
+from harness.suite.schema import LONGEST_NAME
+from harness.text import shown
+from harness.verify.outputs import UNIT_NS
+
+# Of a benchmark's name, what Google Benchmark says of how it was measured.
+_HOW = re.compile(r"process_time|real_time|manual_time|(iterations|repeats|min_time|min_warmup_time):.*")
+_CACHES = {"Data 1": "l1d_bytes", "Unified 2": "l2_bytes", "Unified 3": "l3_bytes"}
+_COUNTS = {"Current Dispatch Count": "dispatches", "Current Binary Size (bytes)": "module-size"}  # by metric
+_LONGEST_NS = 1e18
+
+
+@command_options
+@dataclass(frozen=True)
+class ImportOptions(Results):
+    """What is imported, and what its files do not say.
+
+    Attributes:
+        files: What iree-benchmark-module --benchmark_format=json printed, or job_summary.json of iree-test-suites.
+        toolchain_version: The release of IREE (default: what --benchmark_context=iree_version=3.13.0 left in the file).
+        suite: The suite's name (default: the file's).
+        device: The device's name.
+        machine: What it ran on, in words; the same words, one series (default: the file's cores and caches).
+        date: When it was measured, as 2026-11-21 or 2026-11-21T03:00:00+00:00 (default: as the file says).
+        results: The results folder.
+    """
+
+    files: Annotated[list[Path], Parameter(negative="")]
+    _: KW_ONLY
+    toolchain_version: str | None = None
+    suite: str | None = None
+    device: str = "unknown"
+    machine: str | None = None
+    date: str | None = None
+
+
+class _Test(NamedTuple):
+    """What a file says of one program."""
+
+    name: str
+    samples: Sequence[tuple[int, float, float]]  # Calls, and what one took in nanoseconds: by the clock, of the CPU
+    failure: Failure | None = None
+    counts: Mapping[str, int] = {}
+
+
+def imported_run(file: Path, content: bytes, given: ImportOptions) -> tuple[Header, list[Record]]:
+    """A run of one generation with what a file says."""
+    try:
+        document = json.loads(content)
+        context = document.pop("context", {})
+        tests = list(_benchmarks(document["benchmarks"]) if "benchmarks" in document else _summaries(document))
+        if len({test.name for test in tests}) < max(len(tests), 1):
+            raise ValueError("two tests of one name, or none")
+        caches = {f"{cache['type']} {cache['level']}": int(cache["size"]) for cache in context.get("caches", ())}
+        cpu = {fact: caches[cache] for cache, fact in _CACHES.items() if cache in caches}
+        cpu |= {"usable_cores": int(context["num_cpus"])} if "num_cpus" in context else {}
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
+        known = "what iree-benchmark-module --benchmark_format=json prints, or a job_summary.json"
+        raise UsageError(f"{file}: has another form ({shown(repr(error))}); give {known}") from None
+    version = given.toolchain_version or str(context.get("iree_version", ""))
+    if not version:
+        raise UsageError(f"{file}: does not say which release of IREE it is of; give --toolchain-version")
+    time = parse_time(given.date or str(context.get("date", "")))
+    if time is None:
+        raise UsageError(f"{file}: no date says when it was measured; give one, as in --date 2026-11-21")
+    suite, device = _name(given.suite or file.stem), _name(given.device)
+    cases, records, began = list[Case](), list[Record](), int(time.timestamp() * 1e9)
+    for test in tests:
+        case = Case(
+            id=hashlib.sha256(f"{suite}/{test.name}@{device}".encode()).hexdigest()[:ID_DIGITS],
+            name=f"{test.name}/imported@{device}",
+            model=test.name,
+            variant="imported",
+            device=device,
+            toolchain=version,
+            baseline=True,
+            uri=device,
+            backend="",
+            pin=False,
+            compile_flags=(),
+            run_flags=(),
+            plugins=(),
+            tags=(),
+        )
+        cases.append(case)
+        records += [IrCounts(case=case.name, counts=dict(test.counts))] if test.counts else []
+        records += [Lost(case=case.name, generation=0, failure=test.failure)] if test.failure else []
+        for place, (calls, real, cpu_time) in enumerate(test.samples):
+            turn = Turn(case=case.name, calls=calls, wall_ns=round(real * calls), cpu_ns=round(cpu_time * calls))
+            records.append(Round(group=case.group, generation=0, round=place, started_unix_ns=began, turns=(turn,)))
+    header = Header(
+        schema_version=SCHEMA_VERSION,
+        id=new_run_id(suite, time),
+        suite=file.name,
+        suite_name=suite,
+        suite_description="",
+        suite_sha256=hashlib.sha256(content).hexdigest(),
+        started=time.isoformat(timespec="seconds"),
+        harness_version=__version__,
+        harness_commit="",
+        command=("harness", "results", "import", file.name),
+        baseline="imported",
+        toolchains=(ToolchainRecord(version=version, revision="", compiler_sha256=""),),
+        models=(),
+        cases=tuple(cases),
+        groups=(),
+        settings={"imported": file.name, "measure": False},
+        environment={"cpu": cpu, "machine": {"class": shown(given.machine or made_class({"cpu": cpu}) or "unknown")}},
+    )
+    return header, records
+
+
+def _name(text: str) -> str:
+    """What a suite could call it."""
+    return re.sub(r"[^A-Za-z0-9._+-]+", "-", text).lstrip("._+-")[:LONGEST_NAME] or "unknown"
+
+
+def _benchmarks(rows: Sequence[Mapping[str, Any]]) -> Iterator[_Test]:
+    by_name: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        by_name.setdefault(str(row.get("run_name", row["name"])), []).append(row)
+    for name, own in by_name.items():
+        right = [row for row in own if not row.get("error_occurred")]
+        summaries = {row["aggregate_name"]: row for row in right if "aggregate_name" in row}
+        samples = [_sample(row, int(row["iterations"])) for row in right if "aggregate_name" not in row]
+        samples = samples or [_sample(summaries[kind], 1) for kind in ("median", "mean") if kind in summaries][:1]
+        why = next((shown(str(row["error_message"])) for row in own if "error_message" in row), "the file has no time")
+        plain = "-".join(part for part in name.removeprefix("BM_").split("/") if not _HOW.fullmatch(part))
+        yield _Test(_name(plain), samples, None if samples else Failure(stage="measure", message=why))
+
+
+def _sample(row: Mapping[str, Any], calls: int) -> tuple[int, float, float]:
+    real_ns, cpu_ns = (float(row[clock]) * UNIT_NS[row["time_unit"]] for clock in ("real_time", "cpu_time"))
+    if not (0 < real_ns * calls < _LONGEST_NS and 0 <= cpu_ns * calls < _LONGEST_NS):
+        raise ValueError(f"{row['name']}: {row['real_time']} {row['time_unit']} is no time")
+    return calls, real_ns, cpu_ns
+
+
+def _summaries(tables: Mapping[str, Mapping[str, Any]]) -> Iterator[_Test]:
+    """A file of iree-test-suites: each time is the shortest of ten."""
+    for kind, table in tables.items():
+        for row in table["rows"]:
+            said = {title: value for title, value in zip(table["headers"], row, strict=True) if value != "N/A"}
+            name, ms = _name(str(said["Name"]).removesuffix(".json")), said.get("Current Time (ms)")
+            timed = {"name": name, "real_time": ms, "cpu_time": 0, "time_unit": "ms"}
+            counts = {metric: int(said[title]) for title, metric in _COUNTS.items() if title in said}
+            failed = said["Status"] == "FAILED" and ms is None and not counts
+            failure = Failure(stage="measure", message=f"its {kind} test failed") if failed else None
+            yield _Test(name, [] if ms is None else [_sample(timed, 1)], failure, counts)
