@@ -5,6 +5,7 @@ import keyword
 import re
 import shlex
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -41,7 +42,7 @@ from harness.stages.options import AblateOptions, BenchOptions, IrOptions, RunOp
 from harness.store.files import writing
 from harness.suite.load import find_list, load_suite
 from harness.suite.schema import Kind, json_schema
-from harness.toolchain import Toolchain, find_toolchain, installed_environments
+from harness.toolchain import Toolchain, find_toolchain, get_toolchains, installed_environments, releases_named
 
 
 @app.command
@@ -105,11 +106,21 @@ def _run_variants(chosen: RunOptions, each: str, options: AblateOptions | BenchO
 
 @app.command
 def bench(options: BenchOptions) -> int:
-    """Time a model's file under several sets of flags side by side; no suite is needed.
+    """Time a model's file under several sets of flags, or toolchains, side by side; no suite is needed.
 
     harness bench model.mlir --flags "--iree-opt-level=O2" --flags "--iree-opt-level=O3"
+
+    harness bench model.mlir --toolchain 3.12.0 --toolchain build/
     """
-    chosen = RunOptions(write_bench(options), toolchains=options.toolchains, generations=options.generations)
+    say = teller(quiet=options.quiet)
+
+    def find() -> Sequence[Toolchain]:
+        releases = releases_named(options.toolchains, say)
+        return get_toolchains(releases, root=environments_root(), on_install=say) or (find_toolchain(),)
+
+    suite, toolchains = write_bench(options, find)
+    releases = tuple(toolchain.version for toolchain in toolchains) if options.toolchains else ()
+    chosen = RunOptions(suite, toolchains=releases, generations=options.generations)
     return _run_variants(chosen, "set of flags", options, purpose="bench")
 
 

@@ -8,7 +8,7 @@ import hashlib
 import os
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -22,12 +22,13 @@ from harness.plugins import PLUGINS
 from harness.plugins.options import switches_of
 from harness.stages.models import tensor_of
 from harness.stages.options import AblateOptions, BenchOptions, compile_limits
-from harness.stages.prepare import require_name
+from harness.stages.prepare import require_known, require_name
 from harness.store.files import writing
 from harness.suite.load import Variant, load_suite
 from harness.suite.schema import LONGEST_NAME, Dtype, SuiteFile
 from harness.suite.toml_file import read_toml
-from harness.toolchain import find_toolchain
+from harness.toolchain import Toolchain
+from harness.toolchain.install import is_range
 from harness.toolchain.tools import merge_flags
 
 # Where a suite does not say which ops to count: buffers that a program asks for, what fills and copies them, and what
@@ -190,36 +191,46 @@ _LONGEST_VARIANT = 40
 _INPUT = re.compile(r"(?P<sizes>(?:\d+x)*)(?P<dtype>[a-z]+\d*)(?:=(?P<value>[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?))?")
 
 
-def write_bench(options: BenchOptions) -> Path:
-    """Write the suite of a comparison of flags; its file."""
+def write_bench(options: BenchOptions, find: Callable[[], Sequence[Toolchain]]) -> tuple[Path, Sequence[Toolchain]]:
+    """Write the suite of a comparison of flags or of toolchains, and find these, once all else is right; its file."""
     save, stem = options.save, options.model.stem
-    variants, folder = name_variants(options.flags), options.results if save is None else save.parent
+    several = len(options.toolchains) > 1 or any(map(is_range, options.toolchains))
+    variants, folder = name_variants(options.flags, alone=several), options.results if save is None else save.parent
     if save is not None and save.exists():
         raise UsageError(f"{save}: is there already; give --save a new file")
+    kind = _kind_of(options.model)
+    toolchains = find()
+    for flags in variants.values():
+        require_known(f"--flags {flags!r}", shlex.split(flags), toolchains)
     content = {
         "name": _named(f"bench-{stem}" if save is None else save.stem),
         "description": f"{options.model.name}: {'; '.join(flags or 'no flags' for flags in variants.values())}",
         "baseline": next(iter(variants)),
-        "models": {_named(stem): _model(options, folder)},
+        "models": {_named(stem): _model(options, kind, folder, toolchains[0])},
         "variants": {name: {"flags": shlex.split(flags)} if flags else {} for name, flags in variants.items()},
         "devices": {options.device: _DEVICES[options.device]},
         "measure": {"budget_s": options.budget_s},
     }
     text = tomli_w.dumps(content)
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
-    return _write(save or folder / f"{joined_name(['bench', stem, digest])}.toml", text)
+    return _write(save or folder / f"{joined_name(['bench', stem, digest])}.toml", text), toolchains
 
 
 def _named(stem: str) -> str:
     return joined_name([stem]).lstrip("._+-") or "bench"
 
 
-def name_variants(sets: Sequence[str]) -> dict[str, str]:
-    """Sets of flags by names that are made of them: `--iree-opt-level=O3` -> `iree-opt-level-O3`; no flags: `stock`."""
-    sets = [" ".join(flags.split()) for flags in sets]
-    if len(sets) == 1:
-        sets = ["", *sets] if sets[0] else sets
-    if len(set(sets)) < max(len(sets), 2):
+def name_variants(sets: Sequence[str], *, alone: bool = False) -> dict[str, str]:
+    """Sets of flags by names that are made of them: `--iree-opt-level=O3` -> `iree-opt-level-O3`; no flags: `stock`.
+
+    One set has no flags beside it, unless it is to be alone.
+    """
+    sets = [" ".join(flags.split()) for flags in sets] or [""]
+    if len(sets) == 1 and not alone:
+        if not sets[0]:
+            raise UsageError("there is nothing to compare; give --flags, or --toolchain for each of several toolchains")
+        sets = ["", *sets]
+    if len(set(sets)) < len(sets):
         raise UsageError("--flags: two sets are equal, so there is nothing to compare; give each set of flags once")
     names: dict[str, str] = {}
     for flags in sets:
@@ -233,17 +244,21 @@ def name_variants(sets: Sequence[str]) -> dict[str, str]:
     return names
 
 
-def _model(options: BenchOptions, folder: Path) -> dict[str, Any]:
-    model = options.model
+def _kind_of(model: Path) -> str:
     kind = {".mlir": "mlir", ".mlirbc": "mlir", ".onnx": "onnx"}.get(model.suffix)
     if kind is None or not model.is_file():
         what = "there is no such file" if kind is not None else "is no model's file"
         raise UsageError(f"{model}: {what}; give one that ends in .mlir, .mlirbc or .onnx")
+    return kind
+
+
+def _model(options: BenchOptions, kind: str, folder: Path, toolchain: Toolchain) -> dict[str, Any]:
+    model = options.model
     table: dict[str, Any] = {kind: moved_path(str(model.resolve()), Path("x"), folder)}
     inputs = [_input(text, folder) for text in options.model_inputs]
     function = options.function
     if kind == "mlir" and (function is None or not inputs):
-        function, inputs = _signature(model, function, inputs)
+        function, inputs = _signature(model, function, inputs, toolchain)
     if function is not None:
         table["function"] = function
     if inputs or kind == "mlir":
@@ -264,9 +279,11 @@ def _input(text: str, folder: Path) -> dict[str, Any]:
     return table if found["value"] is None else {**table, "value": float(found["value"])}
 
 
-def _signature(model: Path, function: str | None, inputs: list[dict[str, Any]]) -> tuple[str, list[dict[str, Any]]]:
+def _signature(
+    model: Path, function: str | None, inputs: list[dict[str, Any]], toolchain: Toolchain
+) -> tuple[str, list[dict[str, Any]]]:
     """The entry function of a file of MLIR, and its arguments where none are given."""
-    toolchain, where = find_toolchain(), f" on {model.name}"
+    where = f" on {model.name}"
     functions = ask("entries", {"input": model}, where, toolchain=toolchain, limits=compile_limits())["input"]
     public = (name for name, each in functions.items() if each["public"])
     name = function if function in functions else next(public, None) if function is None else None

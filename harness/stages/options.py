@@ -119,7 +119,7 @@ class BenchOptions(Toolchains, Results, Loudness):
     Attributes:
         model: An .mlir, .mlirbc or .onnx file.
         flags: One variant's flags of iree-compile, as "--a --b"; repeatable: the others are compared with the first
-            (with one alone: with no flags).
+            (with one alone: with no flags; with several toolchains: with itself under the first of them).
         model_inputs: One argument: 4x8xf32 (random), 4x8xf32=1.5, i32=3 (a number), or values.npy; repeatable, in order
             (default: as the file's first public function says).
         function: The entry function of MLIR (default: the first public one).
@@ -132,7 +132,7 @@ class BenchOptions(Toolchains, Results, Loudness):
 
     model: Path
     _: KW_ONLY
-    flags: Annotated[tuple[str, ...], Parameter(negative="", allow_leading_hyphen=True)]
+    flags: Annotated[tuple[str, ...], Parameter(negative="", allow_leading_hyphen=True, show_default=False)] = ()
     model_inputs: Annotated[Strings, Parameter(name="--model-input")] = ()
     function: str | None = None
     device: Literal["cpu", "cpu-threads", "vulkan", "cuda", "hip"] = "cpu"

@@ -168,6 +168,20 @@ def unknown_to(toolchain: Toolchain, compile_flags: Sequence[str], run_flags: Se
     ]
 
 
+def require_known(option: str, flags: Sequence[str], toolchains: Sequence[Toolchain]) -> None:
+    """Refuse an option with flags of the compiler of which one is unknown to all toolchains, or may not be given."""
+    for flag in flags:
+        if why := refusal(flag, at_run=False):
+            raise UsageError(f"{option}: --{flag_name(flag)} {why}; remove it")
+        if all(unknown_to(toolchain, [flag], ()) for toolchain in toolchains):
+            raise UsageError(f"{option}: {_knows_no(_COMPILER, toolchains[0], flag_name(flag))}")
+
+
+def _knows_no(tool: str, toolchain: Toolchain, name: str) -> str:
+    hint = did_you_mean(name, sorted(_names(tool, toolchain)), f"; see {tool} {_HELP[tool]}")
+    return f"{tool} {toolchain.version} knows no flag --{name}{hint}"
+
+
 def _with_known_flags(
     suite: Suite,
     cases: Sequence[Case],
@@ -196,11 +210,8 @@ def _with_known_flags(
         for tool, flag in unknown_to(toolchain, case.compile_flags, case.run_flags):
             name = flag_name(flag)
             if not any(name in _names(tool, other) for other in toolchains):
-                hint = did_you_mean(name, sorted(_names(tool, toolchain)), f"; see {tool} {_HELP[tool]}")
-                raise SuiteError(
-                    f"{suite.path}: {_giver(suite, variants[case.variant], case.device, plugins, flag)}: "
-                    f"{tool} {toolchain.version} knows no flag --{name}{hint}"
-                )
+                giver = _giver(suite, variants[case.variant], case.device, plugins, flag)
+                raise SuiteError(f"{suite.path}: {giver}: {_knows_no(tool, toolchain, name)}")
             lacking = lacking or f"{tool} {toolchain.version} knows no flag --{name}"
         checked.append(replace(case, skip=case.skip or lacking or None))
     return tuple(checked)

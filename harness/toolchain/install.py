@@ -49,14 +49,19 @@ def trouble_in(printed: str) -> str | None:
     return None
 
 
+def is_range(text: str) -> bool:
+    """Whether a user means all releases between two, and no folder such as `../build`."""
+    return RANGE in text and not is_fetched(text) and place_named(text.strip()) is None
+
+
 def releases_named(texts: Sequence[str], on_install: Callable[[str], None], *, pre: bool = False) -> tuple[str, ...]:
     """The releases of `3.12`, `iree==3.12.0`, `newest`, `3.0.0..3.13.0` or `3.0.0..newest`, each once, in order."""
     found: list[str] = []
     for text in texts:
-        first, is_range, last = text.strip().removeprefix("iree==").partition(RANGE)
-        if not is_range or is_fetched(text) or place_named(text.strip()) is not None:
+        if not is_range(text):
             found.append(release_named(text, on_install))
             continue
+        first, _, last = text.strip().removeprefix("iree==").partition(RANGE)
         if not first or not last:
             raise ToolchainError(f"--toolchain {shown(text)}: a range has two ends, as in 3.0.0..3.13.0")
         ends = release_named(first, on_install), release_named(last, on_install)

@@ -130,7 +130,7 @@ def test_a_command_hands_on_what_it_is_told(line: str, folder: Path, monkeypatch
 
     for module in (run, compare):
         monkeypatch.setattr(module, "run_suite", make)
-    monkeypatch.setattr(inspect, "write_bench", lambda _: Path("small.toml"))
+    monkeypatch.setattr(inspect, "write_bench", lambda *_: (Path("small.toml"), ()))
     for loud in ("--quiet", "--verbose"):
         assert run_command_line([*line.split(), loud]) == 2
     assert seen == [(Silent, False), (Terminal, True)]

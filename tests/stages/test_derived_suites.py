@@ -10,9 +10,11 @@ import tomli
 from harness.cli.app import application_for
 from harness.errors import UsageError
 from harness.plugins import Flags, NoOptions, Plugin
+from harness.stages import prepare
 from harness.stages.derived_suites import DEFAULT_IR, ablation_steps, name_variants, write_ablation, write_bench
 from harness.stages.options import AblateOptions, BenchOptions
 from harness.suite.load import load_suite
+from harness.toolchain import find_toolchain
 from tests.builders import flag_plugin, register
 from tests.stages.conftest import AT_END, lay_out_suite
 
@@ -155,16 +157,19 @@ util.func public @later(%x: tensor<?xf32>, %n: i32) { util.return }
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "x.mlir").write_text(DOUBLE)
+    monkeypatch.setattr(prepare, "compiler_flags", lambda _: frozenset("abc"))
     return tmp_path
 
 
 def bench(*flags: str, model: str = "x.mlir", **options: Any) -> Path:
-    return write_bench(BenchOptions(Path(model), flags=flags, **options))
+    return write_bench(BenchOptions(Path(model), flags=flags, **options), lambda: (find_toolchain(),))[0]
 
 
 def test_sets_of_flags_have_names_of_their_own() -> None:
     assert name_variants(["--a=b --c", "", "--a=b --d"]) == {"a-b-c": "--a=b --c", "stock": "", "a-b-d": "--a=b --d"}
     assert name_variants(["--a"]) == {"stock": "", "a": "--a"}, "one alone is compared with no flags"
+    assert name_variants(["--a"], alone=True) == {"a": "--a"}, "with itself under another toolchain"
+    assert name_variants([], alone=True) == {"stock": ""}
     long = "--" + "f" * 60
     assert list(name_variants([f"{long}=1", f"{long}=2"])) == ["f" * 40, f"{'f' * 40}+2"]
 
@@ -197,6 +202,10 @@ EQUAL = "--flags: two sets are equal, so there is nothing to compare; give each 
     ("flags", "options", "words"),
     [
         (("--a", "--a "), {}, EQUAL),
+        (("",), {}, "there is nothing to compare; give --flags, or --toolchain for each of several toolchains"),
+        (("",), {"toolchains": ("../build",)}, "there is nothing to compare; give --flags, or --toolchain for each"),
+        (("--lost",), {}, "--flags '--lost': iree-compile 3."),
+        (("--o=x",), {}, "--flags '--o=x': --o is the harness's own to give; remove it"),
         (("--a='b",), {}, '--flags "--a=\'b": No closing quotation; close the quotation'),
         ((), {"model": "y.mlir"}, "y.mlir: there is no such file; give one that ends in .mlir, .mlirbc or .onnx"),
         ((), {"model": "x.txt"}, "x.txt: is no model's file; give one that ends in .mlir, .mlirbc or .onnx"),
