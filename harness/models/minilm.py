@@ -104,7 +104,7 @@ class _Encoder:
         context = node("Reshape", context, weight([self.batch, self.sequence, self.width]))
         attended = self.linear(context, f"{name}.attention.output.dense")
         x = self.norm(node("Add", attended, x), f"{name}.attention.output.LayerNorm")
-        inner = self.gelu(self.linear(x, f"{name}.intermediate.dense"))
+        inner = self.graph.gelu(self.linear(x, f"{name}.intermediate.dense"))
         return self.norm(node("Add", self.linear(inner, f"{name}.output.dense"), x), f"{name}.output.LayerNorm")
 
     def mean(self, x: str) -> str:
@@ -130,12 +130,6 @@ class _Encoder:
         """Layer normalisation over the width."""
         scale, bias = self.vector(f"{name}.weight"), self.vector(f"{name}.bias")
         return self.graph.node("LayerNormalization", x, scale, bias, axis=-1, epsilon=_NORM_EPSILON)
-
-    def gelu(self, x: str) -> str:
-        """The exact form, by the error function; opset 17 has no node of its own for it."""
-        node, weight = self.graph.node, self.graph.weight
-        erf = node("Erf", node("Div", x, weight(math.sqrt(2.0))))
-        return node("Mul", node("Mul", x, node("Add", erf, weight(1.0))), weight(0.5))
 
     def vector(self, name: str) -> str:
         """A weight as it is."""

@@ -4,6 +4,7 @@ Exporters compute sizes inside the graph (Shape, Gather, Concat, Reshape), which
 fail. A static graph has their values in their place. Larger values stay: a weight that is dequantised stays so.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -312,6 +313,11 @@ class OnnxGraph:
         name = f"w{len(self._weights)}"
         self._weights.append(numpy_helper.from_array(np.ascontiguousarray(values).reshape(values.shape), name))
         return name
+
+    def gelu(self, x: str) -> str:
+        """Add the exact form, by the error function; opset 17 has no node of its own for it."""
+        erf = self.node("Erf", self.node("Div", x, self.weight(math.sqrt(2.0))))
+        return self.node("Mul", self.node("Mul", x, self.node("Add", erf, self.weight(1.0))), self.weight(0.5))
 
     def finish(self, *outputs: str) -> bytes:
         """The model, serialised; equal graphs give equal bytes."""

@@ -20,6 +20,8 @@ BLOCK = {"height": 4, "width": 5, "channels": 8, "growth": 4, "seed": 3}
 LAYERS = {"layers": 2, "batch": 8, "seed": 3}
 CONVOLUTION = {"batch": 2, "height": 4, "width": 5, "channels_in": 3, "channels_out": 6, "seed": 3}
 PRODUCT = {"m": 9, "n": 13, "k": 21, "seed": 3}
+ATTENTION = {"heads": 2, "queries": 5, "keys": 9, "depth": 8, "causal": True, "seed": 3}
+LAYER = {"sequence": 6, "heads": 2, "depth": 8, "inner": 24, "seed": 3}
 TWO_DEVICES = {"kind": "whole", "layers": 4, "width": 16, "rows": 4, "seed": 3}
 EXAMPLES: list[tuple[str, dict[str, Any]]] = [
     ("residual-dense-block", {**BLOCK, "blocks": 2}),
@@ -30,6 +32,23 @@ EXAMPLES: list[tuple[str, dict[str, Any]]] = [
         for form, width in (("pytorch", 16), ("mlir-gen", 80))  # 80 floats are a resource, 16 are written in place
     ),
     *(("channelled-convolution", {**CONVOLUTION, "form": form}) for form in ("named", "generic")),
+    *(
+        ("attention", {**ATTENTION, "dtype": dtype, "form": form, "dynamic": dynamic, **shape})
+        for dtype, form, dynamic, shape in (
+            ("f32", "fused", False, {}),
+            ("f16", "fused", True, {}),
+            ("bf16", "decomposed", False, {}),
+            ("f32", "decomposed", False, {"queries": 1, "causal": False}),
+            ("f32", "fused", True, {"queries": 1, "causal": False}),
+        )
+    ),
+    *(
+        ("transformer-block", {**LAYER, "dtype": dtype, "form": form, "dynamic": dynamic})
+        for dtype, form, dynamic in (("f32", "fused", True), ("f16", "decomposed", False))
+    ),
+    *(("layer-norm", {"sequence": 5, "width": 33, "dtype": d, "dynamic": d == "f32"}) for d in ("f32", "bf16")),
+    *(("softmax-matmul-gelu", {**PRODUCT, "dtype": d, "dynamic": d == "f32"}) for d in ("f32", "f16")),
+    *(("quantized-matmul", {**PRODUCT, "dynamic": dynamic}) for dynamic in (False, True)),
     *(
         ("matmul", {**PRODUCT, "dtype": dtype, "right": right, "dynamic": dynamic})
         for dtype, dynamic in (("f32", ""), ("f16", "m"), ("bf16", ""), ("i8", "m"))
@@ -50,18 +69,28 @@ def built(name: str, params: dict[str, Any], **changes: Any) -> BuiltModel:
 def test_it_computes_the_same_in_mlir_and_in_onnx(
     name: str, params: dict[str, Any], make: Make, run_main: RunMain
 ) -> None:
-    """Of bf16, in which ONNX Runtime has no product, what the same weights give in f32."""
+    """Of types in which ONNX Runtime has no product, what the same weights and inputs give in f32."""
     artifact = make(name, **params)
-    is_bf16 = params.get("dtype") == "bf16"
-    assert (artifact.onnx is None) == is_bf16
-    twin = make(name, **{**params, "dtype": "f32"}).onnx if is_bf16 else artifact.onnx
+    has_products = {"f32", "i8", *(["f16"] if name == "matmul" else [])}
+    dtype = params.get("dtype", "f32")
+    assert (artifact.onnx is not None) == (dtype in has_products)
+    twin = artifact.onnx or make(name, **{**params, "dtype": "f32"}).onnx
     assert twin is not None
-    (right,) = run_onnx(twin, [load_argument(argument) for argument in artifact.arguments])
+    inputs = [load_argument(argument) for argument in artifact.arguments]
+    (right,) = run_onnx(twin, inputs if artifact.onnx else [values.astype(np.float32) for values in inputs])
     (output,) = run_main(artifact)
-    assert output.dtype == right.dtype
-    rounding = {"bf16": 0.05, "i8": 0.0}.get(params.get("dtype", ""), 1e-5)
+    assert output.dtype == right.dtype or not artifact.onnx
+    rounding = {"bf16": 0.05, "f16": 0.01 if artifact.onnx is None else 1e-5, "i8": 0.0}.get(dtype, 1e-5)
     np.testing.assert_allclose(output, right, rtol=rounding, atol=rounding)
     assert np.count_nonzero(output) > output.size // 4
+    assert ("?" in artifact.mlir.read_text()) == bool(params.get("dynamic"))
+
+
+def test_a_norm_by_the_root_mean_square_neither_subtracts_nor_adds(make: Make, run_main: RunMain) -> None:
+    artifact = make("layer-norm", kind="rms", sequence=5, width=33, seed=3)
+    x, weight = (load_argument(argument) for argument in artifact.arguments)
+    (output,) = run_main(artifact)
+    np.testing.assert_allclose(output, x / np.sqrt(np.square(x).mean(axis=1, keepdims=True) + 1e-5) * weight, rtol=1e-5)
 
 
 @EXAMPLE
@@ -92,7 +121,7 @@ def test_on_one_device_and_on_two_it_computes_the_same(make: Make, run_main: Run
 def test_each_is_registered_under_its_own_name() -> None:
     points = entry_points(group=BUILDERS.group)
     names = {point.name for point in points if point.value.startswith("harness.models")}
-    assert len(names) == 13
+    assert len(names) == 18
     assert {find_builder(name).name for name in names} == names
 
 
@@ -103,6 +132,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
         "params.hieght is not a parameter of builder 'residual-dense-block'; did you mean \"height\"?",
     ),
     ("mlp", {"batch": -1}, "params.batch: input should be greater than or equal to 1, not '-1'"),
+    ("attention", {"dtype": "i8"}, "params.dtype: input should be 'f32', 'f16' or 'bf16', not 'i8'"),
     ("matmul", {"dynamic": "km"}, "params.dynamic: string should match pattern '^m?n?k?$', not 'km'"),
     (
         "matmul",
