@@ -224,7 +224,9 @@ def _attention(run: Evaluator, op: Any, scope: Scope) -> Results:
         raise UnsupportedError("an attention that changes its scores")
     sizes = {d: n for dims, values in ((query_dims, query), (key_dims, key), (value_dims, value))
              for d, n in zip(dims, values.shape[1:], strict=True)}  # fmt: skip
-    run.may_take(5 * math.prod(sizes.values()) * run.shaker.samples * PRODUCT_S * 4)
+    scored = math.prod(sizes[d] for d in [*batch, *rows, *keys])
+    width = math.prod(sizes[d] for d in inner) + math.prod(sizes[d] for d in columns)
+    run.may_take(scored * (2.5 * width * PRODUCT_S + 5 * ELEMENT_S) * run.shaker.samples)
 
     def full(values: Any, dims: Sequence[int], order: Sequence[int]) -> Any:
         places = [dims.index(d) for d in order if d in dims]

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from harness.models.inputs import make_array
+from harness.models.language import AttentionParameters, build_attention
 from harness.verify.difference import Right, unjudged
 from harness.verify.evaluate import evaluate, tolerances
 from harness.verify.interpreter import Exported, TooLongError
@@ -242,6 +244,12 @@ def test_attention_is_a_softmax_between_two_products(masked: bool) -> None:
     right, allowed = tolerances(outputs_of(text, q, k, v, *([seen] if masked else []))[0])
     assert np.allclose(right, np.einsum("bml,bln->bmn", powers / powers.sum(axis=-1, keepdims=True), v), rtol=1e-12)
     assert ((allowed > 0) & (allowed < 1e-4)).all()
+
+
+def test_an_attention_of_wide_heads_is_known_to_be_quick() -> None:
+    params = AttentionParameters(heads=4, queries=128, keys=128, depth=256)
+    model = build_attention(params)
+    assert evaluate(str(model.text), "main", [make_array(value) for value in model.inputs], {}, MINUTE).samples == 9
 
 
 def test_scatter_arg_compare_sort_and_scan() -> None:
