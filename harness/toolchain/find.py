@@ -5,6 +5,7 @@ import os
 import re
 import sys
 import sysconfig
+import zipfile
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, distributions
@@ -144,7 +145,7 @@ def _pair(site_packages: Path | None, python: Path, options: tuple[str, ...]) ->
             )
     return Toolchain(
         version=version,
-        revision=_revision(compiler_tools.parent / "version.py"),
+        revision=revision_in(compiler_tools.parent / "version.py"),
         compiler_sha256=digest_of([compiler_tools / "iree-compile", *sorted(compiler_tools.glob("*IREECompiler.*"))]),
         python=python,
         compiler_tools=compiler_tools,
@@ -172,7 +173,7 @@ def _version(package: Distribution) -> str:
     return found or "without a version"
 
 
-def _revision(version_file: Path) -> str:
+def revision_in(version_file: Path | zipfile.Path) -> str:
     """The IREE commit that a wheel's version.py names; "" when it names none."""
     try:
         match = re.search(r'"IREE":\s*"([0-9a-f]{7,40})"', version_file.read_text())

@@ -32,6 +32,7 @@ from harness.toolchain.find import (
     find_in_environment,
     find_toolchain,
     installed_environments,
+    revision_in,
 )
 
 Kind = Literal["environment", "build", "wheels"]
@@ -99,6 +100,14 @@ def own_named(place: Path, on_install: Callable[[str], None], option: str = "--t
     write_memo(_memo(found.label), {"kind": found.kind, "place": str(place.absolute()), "packages": found.packages})
     on_install(f"{place} is {found.label}{f', commit {found.revision[:10]}' if found.revision else ''}{found.remark}")
     return found.label
+
+
+def revision_of(place: Path) -> str:
+    """The commit of which a toolchain in a place says that it is; "": it says none, or it is none."""
+    try:
+        return _found(place, "").revision
+    except ToolchainError:
+        return ""
 
 
 def own_toolchain(label: str) -> Toolchain:
@@ -318,7 +327,9 @@ def _wheels(place: Path) -> _Found:
         raise ToolchainError(f"{place}: {compiler.name} and {runtime.name} are of two versions; give a pair of one")
     digest = hashlib.sha256("\n".join(line for wheel in (compiler, runtime) for line in _contents(wheel)).encode())
     label = _label(versions[0], place, digest.hexdigest())
-    return _Found(kind="wheels", label=label, packages=(f"{compiler.absolute()}[onnx]", str(runtime.absolute())))
+    revision = revision_in(zipfile.Path(compiler, "iree/compiler/version.py"))
+    packages = f"{compiler.absolute()}[onnx]", str(runtime.absolute())
+    return _Found(kind="wheels", label=label, revision=revision, packages=packages)
 
 
 def _wheel(place: Path, name: str) -> Path:

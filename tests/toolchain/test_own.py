@@ -11,7 +11,7 @@ import pytest
 from harness.cache import environments_root
 from harness.errors import ToolchainError
 from harness.toolchain import Toolchain, find_toolchain, get_toolchains, release_named, releases_named
-from harness.toolchain.own import kind_of_toolchain, own_named
+from harness.toolchain.own import kind_of_toolchain, own_named, revision_of
 from tests.fakes.fake_wheels import REVISION, unpack_wheels, write_wheel, write_wheels
 
 SAYS = f"IREE (https://iree.dev):\n  IREE compiler version 9.9.0rc20261122 @ {REVISION}\n  LLVM version 22.0.0git\n"
@@ -94,9 +94,10 @@ def test_wheels_are_installed_once_and_stay_when_they_are_gone(wheels: Path, ind
     write_wheels(index, "9.7.0")  # numpy's among them
     own = the(wheels)
     assert own.version.startswith("9.8.0+local.pair.")
+    assert revision_of(wheels) == own.revision == REVISION
     for wheel in wheels.glob("*.whl"):
         wheel.unlink()
-    assert get_toolchains([own.version], root=environments_root()) == (own,)
+    assert (get_toolchains([own.version], root=environments_root()), revision_of(wheels)) == ((own,), "")
     assert own.iree_compile.is_relative_to(environments_root())
 
 
