@@ -40,6 +40,10 @@ class ToolchainError(UsageError):
     """IREE's tools are missing or do not belong together."""
 
 
+class NoToolchain(ToolchainError):
+    """What a folder holds is none, or none that works here."""
+
+
 class RunError(UsageError):
     """A run directory cannot be read, resumed or written."""
 

@@ -1,4 +1,4 @@
-"""Commits as sides: which commit of the repository at hand a word means, and its tree in a folder of its own.
+"""Commits as sides: which commit of a repository a word means, its tree in a folder of its own, and what lies between.
 
 A tree is a worktree of git's below the cache folder, as long as its process lives: what a killed one leaves, the next
 one takes away. Git runs no hook for it. What else happens in a tree is what the suite in it makes happen.
@@ -30,7 +30,7 @@ _ENVIRONMENT = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL":
 
 @dataclass(frozen=True, kw_only=True)
 class Commit:
-    """A commit of the repository in which the command is called."""
+    """A commit of a repository: of that in which the command is called, unless another is given."""
 
     name: str  # What the user calls it: `main`, `HEAD~3`, its hash
     sha: str  # All 40 digits, or 64
@@ -44,15 +44,15 @@ class Commit:
         return self.sha[:_DIGITS]
 
 
-def find_commit(name: str) -> Commit | None:
+def find_commit(name: str, repo: Path | None = None) -> Commit | None:
     """The commit that git knows by this name; None where it knows none, or the working folder is in no repository."""
-    found = _said("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
-    where = _said("rev-parse", "--show-toplevel", "--show-prefix")
+    found = _said("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}", folder=repo)
+    where = _said("rev-parse", "--show-toplevel", "--show-prefix", folder=repo)
     if found is None or where is None:
         return None
     sha = found.split()[-1]  # some releases of git print --end-of-options before it
     root, below = where.split("\n")[:2]
-    subject = shown(_said("log", "-1", "--format=%s", sha, "--") or "")
+    subject = shown(_said("log", "-1", "--format=%s", sha, "--", folder=repo) or "")
     return Commit(name=name, sha=sha, subject=subject, root=Path(root).resolve(), below=Path(below))
 
 
@@ -63,9 +63,19 @@ def require_commit(name: str) -> Commit:
     return commit
 
 
-def how_to_have() -> str:
+def commits_from(first: Commit, last: Commit) -> dict[str, str]:
+    """The subjects of the commits from one to another, both included, by their hashes: first parents, oldest first."""
+    if _said("merge-base", "--is-ancestor", first.sha, last.sha, folder=first.root) is None:
+        raise UsageError(f"{last.name} does not follow {first.name} in {first.root}; give commits of which it does")
+    span = f"{first.sha}..{last.sha}"
+    said = _said("log", "--first-parent", "--reverse", "--format=%H %s", span, "--", folder=first.root) or ""
+    lines = [line.partition(" ") for line in said.splitlines()]
+    return {first.sha: first.subject} | {sha: shown(subject) for sha, _, subject in lines}
+
+
+def how_to_have(repo: Path | None = None) -> str:
     """Why there is no commit of a name, and what to do about it, as the end of a sentence."""
-    where = _git("rev-parse", "--show-toplevel", "--is-shallow-repository")
+    where = _git("rev-parse", "--show-toplevel", "--is-shallow-repository", folder=repo)
     if where is None:
         return "commits are compared with git, which is not installed; install it, or compare runs"
     if not where.ok:

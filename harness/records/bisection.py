@@ -6,18 +6,30 @@ from typing import Any, Literal
 
 from harness.records.comparison import Verdict
 
-# What is searched: releases of IREE, or the parts in which two variants differ.
-Over = Literal["releases", "flags"]
+# What is searched: releases of IREE, its commits, or the parts in which two variants differ.
+Over = Literal["releases", "commits", "flags"]
 # To which end of a stretch a position belongs.
 Nearer = Literal["base", "head", "between", "unknown"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Position:
-    """Something that was compiled to be measured: a release, or a variant with some of the parts."""
+class CommitPoint:
+    """A commit that is searched, and what it is built as."""
 
-    name: str  # `3.7.0`; of parts their numbers, `1+3`, or `none`
-    revision: str = ""  # The commit of IREE that a release was built from; "": not known, or no release
+    name: str  # `2b05c5dbb2`; the name of its build where its commit is not known
+    toolchain: str  # The word for what CI built, or the build's folder
+    revision: str = ""  # As many digits as are known
+    subject: str = ""  # The first line of its message; "": not known
+    repository: str = ""  # On GitHub, that has it; "": not known
+    unbuilt: int = 0  # Commits between the one before and this one of which there is no build
+
+
+@dataclass(frozen=True, kw_only=True)
+class Position:
+    """Something that was compiled to be measured: a release, a commit, or a variant with some of the parts."""
+
+    name: str  # `3.7.0`, `2b05c5dbb2`; of parts their numbers, `1+3`, or `none`
+    revision: str = ""  # The commit of IREE that it was built from; "": not known, or no toolchain
     run: str = ""  # Id of the run in which its case was compiled and checked; "" where there is none
     unusable: str = ""  # Why it cannot be measured, in plain words; "": it can
 
@@ -114,6 +126,7 @@ class Bisection:
     open: tuple[OpenStretch, ...] = ()
     parts: tuple[str, ...] = ()  # Of a variant, in words; number 1 comes first
     causes: tuple[FoundCause, ...] = ()
+    commits: tuple[CommitPoint, ...] = ()  # From end to end, the oldest first; () of another search
     error: float = 0.0  # The chance that any of the measurements is wrong; 0: all were counted
     finished: bool = True  # Whether it had time for all that it asked
     attempt: int = 0  # How often it went on after it had come to its end

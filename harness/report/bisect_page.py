@@ -15,8 +15,8 @@ from harness.report.data import Field, table_of, to_csv
 from harness.report.page import Bullets, Column, Page, Paragraph, Part, Step, Steps, Table, Warnings
 from harness.report.pages import View
 from harness.report.units import interval_text, share, unit_of
+from harness.text import plural
 
-_COMMITS = "https://github.com/iree-org/iree/compare"
 _BELONGS = {"base": "the first", "head": "the last", "between": "neither", "unknown": "not known", "": ""}
 _REVISION_DIGITS = 10
 
@@ -39,15 +39,16 @@ def page(found: Bisection, _: View) -> Page:
         Column("why", [position.unusable for position in lost], kind="sentence"),
     ]
     ends = f"beside variant {found.ends[0]}"
-    if found.over == "releases":
-        ends = f"from IREE {found.ends[0]} to {', '.join(found.ends[1:])}"
+    if found.over != "flags":
+        of = "IREE" if found.over == "releases" else "commit"
+        ends = f"from {of} {found.ends[0]} to {', '.join(found.ends[1:])}"
     tones = [TONES[trial.verdict] for trial in found.trials]
     return Page(
         title=f"{found.suite}: {_figure(found)} of {found.case} {ends}",
         parts=[
             Paragraph(answer(found), "strong"),
             Warnings([*found.notes, *_contradicted(found)]),
-            *(_steps_table(found) if found.over == "releases" else _causes_tables(found)),
+            *(_causes_tables(found) if found.over == "flags" else _steps_table(found)),
             Bullets([f"Not known between {gap.first} and {gap.last}: {gap.reason}" for gap in found.open]),
             *table_of(_trial_fields(found), found.trials, "All that was measured", tones=tones),
             *([Table(title="What cannot be measured", columns=columns)] if lost else []),
@@ -83,11 +84,16 @@ def answer(found: Bisection) -> str:
 def _began(step: FoundStep, found: Bisection) -> str:
     """The sentence of a step: `Since 3.7.0: latency 1.420 [1.401, 1.440] times that of 3.6.0.`."""
     words = f"{_figure(found)} {times_that_of(step.before, step.size, found.unit)}"
-    if not step.passed_over:
-        return f"Since {step.after}: {words}."
+    names = [commit.name for commit in found.commits]
+    since = found.commits[names.index(step.before) + 1 : names.index(step.after) + 1] if names else ()
+    after = f"{step.after} ({since[-1].subject})" if since and since[-1].subject else step.after
     why = "cannot be measured" if found.finished else "was not measured yet"
-    between = f"it may have begun with {', '.join(step.passed_over)}, which {why}"
-    return f"Since {step.after} at the latest: {words}; {between}."
+    between = [f"{', '.join(step.passed_over)}, which {why}"] if step.passed_over else []
+    if unbuilt := sum(commit.unbuilt for commit in since):
+        between.append(f"{plural(unbuilt, 'commit')} before it of which there is no build")
+    if not between:
+        return f"Since {after}: {words}."
+    return f"Since {after} at the latest: {words}; it may have begun with {', or with '.join(between)}."
 
 
 def _made(cause: FoundCause, found: Bisection) -> str:
@@ -157,9 +163,12 @@ def _size_fields(found: Bisection) -> tuple[Field[Any], ...]:
 
 
 def _steps_table(found: Bisection) -> list[Part]:
+    subjects = {commit.name: commit.subject for commit in found.commits}
     fields: tuple[Field[FoundStep], ...] = (
         Field(title="since", kind="name", value=lambda step: step.after),
+        Field(title="subject", kind="text", value=lambda step: subjects.get(step.after, "")),
         Field(title="last before it", kind="name", value=lambda step: step.before),
+        Field(title="its subject", kind="text", value=lambda step: subjects.get(step.before, ""), rank=1),
         *_size_fields(found),
         Field(title="passed over", kind="text", value=lambda step: ", ".join(step.passed_over), rank=1),
         Field(title="what differs", kind="sentence", value=lambda step: step.explanation, rank=1),
@@ -225,10 +234,11 @@ def _ratio(trial: Trial) -> str:
 
 def _commits(found: Bisection) -> list[str]:
     revisions = {position.name: position.revision[:_REVISION_DIGITS] for position in found.positions}
+    repository = found.commits[0].repository if found.commits else "iree-org/iree"
     return [
-        f"The commits of IREE from {step.before} to {step.after}: {_COMMITS}/{first}...{last}"
+        f"The commits of IREE from {step.before} to {step.after}: https://github.com/{repository}/compare/{first}...{last}"
         for step in found.steps
-        if (first := revisions.get(step.before)) and (last := revisions.get(step.after))
+        if repository and (first := revisions.get(step.before)) and (last := revisions.get(step.after))
     ]
 
 
@@ -239,6 +249,10 @@ def _next_steps(found: Bisection) -> list[Step]:
     if not found.finished or any(trial.is_open for trial in found.trials):
         longer = "" if not found.finished else f" --row-budget {2 * found.settings.get('row_budget', 60.0):g}"
         steps.append(Step("go on with more time", f"{again}{longer}"))
+    if repo := found.settings.get("repo"):
+        for step in found.steps:
+            command = shlex.join(["git", "-C", repo, "log", "--oneline", f"{step.before}..{step.after}"])
+            steps.append(Step(f"see the commits from {step.before} to {step.after}", command))
     explained = [(f"from {step.before} to {step.after}", step.explanation_id) for step in found.steps]
     explained += [(f"with part {_numbers(cause.parts)}", cause.explanation_id) for cause in found.causes]
     for where, name in explained:

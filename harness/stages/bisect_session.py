@@ -285,6 +285,7 @@ class BisectSession(ABC):
             unit=self.metric.unit,
             floor=self.floor,
             over=self.options.over,
+            commits=begun.commits,
             ends=tuple(ends),
             positions=tuple(position for position in positions if position is not None),
             trials=tuple(self.trials.values()),
@@ -301,9 +302,9 @@ class BisectSession(ABC):
     def _position(self, name: str) -> Position | None:
         """What became of a position; None: it was never asked for."""
         found, run = self._places.get(name), self.directory.runs().get(name)
-        if found is None and run is None:
+        heads = [as_measured(trial) for trial in self.trials.values() if trial.head == name]
+        if found is None and run is None and not heads:
             return None
-        heads = (as_measured(trial) for trial in self.trials.values() if trial.head == name)
         why = (each.reason for each in (found, *heads) if isinstance(each, Unusable))
         revision = ""
         if isinstance(found, Place):

@@ -1,9 +1,9 @@
 """The two lines of `harness bisect`: what is asked -> positions, compiled -> measurements -> steps, or causes.
 
 Over releases, a search asks for one release beside another. It is installed, compiled and checked once, as a side of a
-comparison is. Over flags, it asks for sets of the parts in which two variants differ. Each set is a variant of a suite
-of its own, a file beside the measurements, which can be run like any other's. Each measurement is on disk before the
-next one begins.
+comparison is. Over commits, their builds take the place of releases. Over flags, it asks for sets of the parts in which
+two variants differ. Each set is a variant of a suite of its own, a file beside the measurements, which can be run like
+any other's. Each measurement is on disk before the next one begins.
 """
 
 import hashlib
@@ -16,12 +16,14 @@ from typing import Any
 from packaging.version import Version
 
 from harness.bisect.search import Cause, Effect, Measured, Unusable, edge_of, find_steps, minimal_causes, nearer_end
-from harness.bisect.trials import JUDGED_OF_SEARCH, as_measured
+from harness.bisect.trials import JUDGED_OF_SEARCH, Place, as_measured
 from harness.bisect.variants import CompileConfig, Part, parts_between, parts_of_level, with_parts
 from harness.compare.pairs import TOOLCHAIN_PREFIX
-from harness.errors import ToolchainError, UsageError
+from harness.errors import NoToolchain, ToolchainError, UsageError
+from harness.options import option_of
 from harness.progress import Progress
-from harness.records.bisection import Bisection, FoundCause, FoundStep, Nearer, OpenStretch, Trial
+from harness.records.bisection import Bisection, CommitPoint, FoundCause, FoundStep, Nearer, OpenStretch, Trial
+from harness.stages.bisect_commits import with_commits
 from harness.stages.bisect_session import BisectSession, Wanted, require_metric
 from harness.stages.derived_suites import config_of, derived_suite
 from harness.stages.options import BisectOptions
@@ -50,38 +52,49 @@ def session_of(options: BisectOptions, command: Sequence[str], progress: Progres
         if options.suite is None:
             raise UsageError("say what is bisected, as in `harness bisect suites/esrgan.toml --case rdb/stock@cpu`")
         suite = load_suite(options.suite).suite
-        options, history = _begun(options, suite, progress.note)
-        begun = replace(begun_now(options, command), history=history)
+        options, history, commits = _begun(options, suite, progress.note)
+        begun = replace(begun_now(options, command), history=history, commits=commits)
         directory = BisectDirectory.create(options.results, suite.name, datetime.fromisoformat(begun.created), begun)
-    kind = PartSearch if options.over == "flags" else ReleaseSearch
+    is_over_commits = options.over == "commits"
+    kind = PartSearch if options.over == "flags" else CommitSearch if is_over_commits else ReleaseSearch
     return kind(options, suite, directory, progress)
 
 
-def _begun(options: BisectOptions, suite: Suite, note: Callable[[str], None]) -> tuple[BisectOptions, tuple[str, ...]]:
-    """The options in words that mean the same tomorrow, and the releases that are searched; () of parts."""
+# Options that not every search has, and those that have them.
+_OF_OVER = {
+    **dict.fromkeys(("good", "bad", "fixed", "skip"), ("releases", "commits")),
+    **dict.fromkeys(("release", "pre"), ("releases",)),
+    **dict.fromkeys(("builds", "repo"), ("commits",)),
+    **dict.fromkeys(("base", "toolchain"), ("flags",)),
+}
+
+
+def _begun(
+    options: BisectOptions, suite: Suite, note: Callable[[str], None]
+) -> tuple[BisectOptions, tuple[str, ...], tuple[CommitPoint, ...]]:
+    """The options in words that mean the same tomorrow, and the releases or commits that are searched; () of parts."""
     options = replace(options, case=case_meant(suite.path, options.case))
     require_metric(options.metric, suite)
+    for name, overs in _OF_OVER.items():
+        if getattr(options, name) and options.over not in overs:
+            raise UsageError(f"{option_of(BisectOptions, name)} is for --over {' or '.join(overs)}; leave it out")
     if options.over == "flags":
-        if _ends(options):
-            raise UsageError("--good and --bad are releases, and --over flags searches one variant's parts; leave them")
         question_of(suite, options.chosen[1], options.base)
         # Another release may be installed when it goes on.
-        return replace(options, toolchain=toolchain_named(options.toolchain, note).version), ()
+        return replace(options, toolchain=toolchain_named(options.toolchain, note).version), (), ()
     if options.good is None or options.bad is None:
-        raise UsageError("give two releases, as in --good iree==3.6.0 --bad iree==3.8.0; or --over flags")
-    if options.base is not None or options.toolchain is not None:
-        raise UsageError("--base and --toolchain are for --over flags; leave them out")
-    named: dict[str, Any] = {name: release_named(getattr(options, name), note, f"--{name}") for name in _ends(options)}
+        raise UsageError("give two releases, as in --good iree==3.6.0 --bad iree==3.8.0; or --over commits or flags")
+    if options.over == "commits":
+        options, commits, history = with_commits(options, note)
+        for end in (point for point in commits if point.name in (options.good, options.bad, options.fixed)):
+            toolchain_named(end.toolchain, note)
+        return options, history, commits
+    named: dict[str, Any] = {name: release_named(getattr(options, name), note, f"--{name}") for name in options.ends}
     options = replace(options, **named)
     history = _history(options, [*named.values()], note)
     for end in named.values():
         toolchain_named(end, note)
-    return options, history
-
-
-def _ends(options: BisectOptions) -> list[str]:
-    """The names of the ends that are given."""
-    return [name for name in ("good", "bad", "fixed") if getattr(options, name) is not None]
+    return options, history, ()
 
 
 def _history(options: BisectOptions, ends: Sequence[str], note: Callable[[str], None]) -> tuple[str, ...]:
@@ -107,10 +120,12 @@ def _history(options: BisectOptions, ends: Sequence[str], note: Callable[[str], 
 class ReleaseSearch(BisectSession):
     """A bisect whose positions are releases: each is installed, compiled and checked when it is first asked for."""
 
+    what, of = "release", "IREE "
+
     def __init__(self, options: BisectOptions, suite: Suite, directory: BisectDirectory, progress: Progress) -> None:
         super().__init__(options, suite, directory, progress)
         self.releases = directory.begun.history
-        self._ends = [str(getattr(options, name)) for name in _ends(options)]
+        self._ends = [str(getattr(options, name)) for name in options.ends]
         self._toolchains: dict[str, Toolchain] = {}
 
     def search(self) -> Bisection:
@@ -119,14 +134,14 @@ class ReleaseSearch(BisectSession):
         bounds = sorted(map(releases.index, ends))
         self.planned = JUDGED_OF_SEARCH * (len(bounds) - 1)
         self.progress.note(
-            f"{plural(len(releases), 'release')} from {releases[0]} to {releases[-1]}: the ends and the step are "
+            f"{plural(len(releases), self.what)} from {releases[0]} to {releases[-1]}: the ends and the step are "
             f"judged by their {self.metric.name}, and what lies between is placed by two generations where these tell"
         )
         for release in ends:
             end = self.place(release)
             if isinstance(end, Unusable):
-                case = self.options.chosen[1]
-                raise UsageError(f"{case} cannot be measured with IREE {release}, an end of the search: {end.reason}")
+                which = f"{self.options.chosen[1]} cannot be measured with {self.of}{release}"
+                raise UsageError(f"{which}, an end of the search: {end.reason}")
 
         def measured(base: int, head: int, floor: float, whole: float | None) -> Measured | Unusable:
             return self.measure(releases[base], releases[head], floor, whole)
@@ -157,22 +172,48 @@ class ReleaseSearch(BisectSession):
         return self.concluded(ends, releases, steps=tuple(steps), open=tuple(unknown))
 
     def wanted(self, name: str) -> Wanted:
-        """The case under a release."""
+        """The case under a release, or a commit."""
         suite, case = self.options.chosen
         toolchain = self._toolchain(name)
         others = [other for end in self._ends if (other := self._toolchain(end)).version != toolchain.version]
-        label = f"{TOOLCHAIN_PREFIX}{name}"
+        label = f"{TOOLCHAIN_PREFIX}{name}" if self.options.over == "releases" else name
         return Wanted(name=name, suite=suite, case=case, toolchain=toolchain, label=label, others=others)
 
     def _toolchain(self, release: str) -> Toolchain:
         """Installed where it is not here."""
         if release not in self._toolchains:
             try:
-                self._toolchains[release] = toolchain_named(release, self.progress.note)
+                self._toolchains[release] = toolchain_named(self._word(release), self.progress.note)
             except ToolchainError as error:
                 how = f"{self.how_to_go_on}, or begin again with --skip {release}"
                 raise ToolchainError(f"{error}; then {how}") from None
         return self._toolchains[release]
+
+    def _word(self, release: str) -> str:
+        """What the toolchain of a position is named by."""
+        return release
+
+
+class CommitSearch(ReleaseSearch):
+    """A bisect whose positions are commits of IREE; one whose build is no toolchain is passed over."""
+
+    what, of = "commit", "commit "
+
+    def place(self, name: str) -> Place | Unusable:
+        """A commit, compiled once, or why it cannot be measured."""
+        try:
+            self._word(name)
+        except NoToolchain as error:
+            self._places.setdefault(name, Unusable(reason=str(error)))
+        return super().place(name)
+
+    def _word(self, release: str) -> str:
+        """The label of its build: what is built again, while the bisect lasts, is another one."""
+        kept = self.directory.remembered(f"toolchain/{release}")
+        if kept is None:
+            word = next(point.toolchain for point in self.directory.begun.commits if point.name == release)
+            kept = self.directory.remember(f"toolchain/{release}", release_named(word, self.progress.note))
+        return str(kept.value)
 
 
 # --- parts of a variant ---

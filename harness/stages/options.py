@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 import psutil
 from cyclopts import Parameter
+from cyclopts.validators import Path as IsPath
 
 from harness.metrics import LATENCY
 from harness.options import (
@@ -37,6 +38,7 @@ from harness.suite.cases import Selection
 _MEMORY_SHARE = 0.8
 
 Budget = Annotated[Seconds | None, Parameter(name="--budget")]
+_FOLDER = Parameter(validator=IsPath(exists=True, file_okay=False))
 CompileMemory = Annotated[Positive | None, Parameter(name="--compile-memory")]
 
 
@@ -224,14 +226,18 @@ class BisectOptions(OneCase):
     Attributes:
         suite: The suite's TOML file.
         case: The case, as `harness list` shows it (default: the only one there is).
-        over: Search releases between --good and --bad, or which of the variant's flags, plugins and plugin options make
-            the difference to --base.
-        good: Release on which the case was good, as in iree==3.6.0.
-        bad: Release on which it is bad.
-        fixed: Release beyond the bad one on which it is good again; since when is searched too.
+        over: Search releases or commits of IREE between --good and --bad, or which of the variant's flags, plugins and
+            plugin options make the difference to --base.
+        good: Release or commit on which the case was good, as in iree==3.6.0.
+        bad: Release or commit on which it is bad.
+        fixed: Release or commit beyond the bad one on which it is good again; since when is searched too.
         release: Only these between the ends (default: all that the package index has); repeatable.
-        skip: None of these releases; repeatable.
+        skip: None of these releases or commits; repeatable.
         pre: Pre-releases too, which pip finds where PIP_FIND_LINKS says.
+        builds: With --over commits: the folder that has a build of each commit, in a folder whose name has its digits
+            or whose compiler states them.
+        repo: With --over commits: a checkout of IREE, which says how the commits follow each other (default: the
+            numbers with which the builds' names begin).
         base: With --over flags: the variant that the case's is held against (default: the suite's baseline).
         toolchain: With --over flags: under this release (default: the one that is installed).
         floor: Relative change below which nothing counts as a step (default: the suite's, else the metric's).
@@ -254,10 +260,17 @@ class BisectOptions(OneCase):
     release: Strings = ()
     skip: Strings = ()
     pre: Flag = False
+    builds: Annotated[Path | None, _FOLDER] = None
+    repo: Annotated[Path | None, _FOLDER] = None
     base: str | None = None
     toolchain: str | None = None
     budget: Seconds | None = None
     resume: Path | None = None
+
+    @property
+    def ends(self) -> list[str]:
+        """The names of the ends that are given."""
+        return [name for name in ("good", "bad", "fixed") if getattr(self, name) is not None]
 
     @property
     def chosen(self) -> tuple[Path, str]:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, TypeVar
 
 from harness.errors import Interrupted, PlaceGone, RunError, UsageError
 from harness.metrics import LATENCY
-from harness.records.bisection import Trial
+from harness.records.bisection import CommitPoint, Trial
 from harness.records.comparison import Comparison, Explained
 from harness.records.run import HostRecord, Round
 from harness.store.evidence import utc_text
@@ -57,7 +57,8 @@ class Begun:
     options: dict[str, Any]  # The user's, as plain values
     command: tuple[str, ...]  # The command line
     noise: float = 0.0  # The smallest change that this machine was found to see, as a share; 0: not known
-    history: tuple[str, ...] = ()  # Of a bisect over releases: those that are searched, as the package index had them
+    history: tuple[str, ...] = ()  # Of a bisect over releases: those that are searched, as the index had them
+    commits: tuple[CommitPoint, ...] = ()  # Of a bisect over commits: likewise, and `history` has their names
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,7 @@ from packaging.utils import parse_wheel_filename
 from packaging.version import InvalidVersion, Version
 
 from harness.cache import cache_root, environments_root, read_memo, write_atomically, write_memo
-from harness.errors import ToolchainError
+from harness.errors import NoToolchain, ToolchainError
 from harness.process import Limits, run
 from harness.toolchain.find import (
     COMPILER_PACKAGE,
@@ -92,11 +92,14 @@ def own_named(place: Path, on_install: Callable[[str], None], option: str = "--t
     """The label of the toolchain in a place; of `FOLDER/newest`, of the one there that was built last.
 
     Raises:
-        ToolchainError: there is none, or it lacks a part; the message says what to build.
+        NoToolchain: there is none, or it lacks a part; the message says what to build.
     """
     if place.name == NEWEST and not place.exists():
         place = _last_built(place.parent, option)
-    found = _found(place, option)
+    try:
+        found = _found(place, option)
+    except ToolchainError as error:
+        raise NoToolchain(str(error)) from None
     write_memo(_memo(found.label), {"kind": found.kind, "place": str(place.absolute()), "packages": found.packages})
     on_install(f"{place} is {found.label}{f', commit {found.revision[:10]}' if found.revision else ''}{found.remark}")
     return found.label

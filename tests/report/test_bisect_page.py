@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from harness.records.bisection import Bisection, FoundCause, FoundStep, OpenStretch, Position, Trial
+from harness.records.bisection import Bisection, CommitPoint, FoundCause, FoundStep, OpenStretch, Position, Trial
 from harness.report import render
 from harness.report.bisect_page import answer
 from tests.builders import make_bisection
@@ -58,6 +58,15 @@ PARTS = replace(
         FoundCause(parts=(2,), beside=(1, 3), size=SLOWER, inside=("--x-opt-level=O3",)),
     ),
 )
+COMMITS = replace(
+    FOUND,
+    over="commits",
+    settings={"repo": "../iree"},
+    commits=(
+        CommitPoint(name="3.6.0", toolchain="a"),
+        CommitPoint(name="3.7.0", toolchain="b", subject="Tile by eight", unbuilt=2),
+    ),
+)
 NONE = replace(FOUND, steps=(), open=())
 COUNTED = Trial(base="3.6.0", head="3.7.0", floor=0.0, verdict="regressed", base_value=0.0, head_value=3.0, exact=True)
 COPIES = replace(NONE, metric="copies", unit="count", floor=0.0)
@@ -90,6 +99,11 @@ COPIES = replace(NONE, metric="copies", unit="count", floor=0.0)
             "--a and --c together: latency 1.420 [1.400, 1.440] times that of stock; --b (of what it sets: "
             "--x-opt-level=O3): latency 1.420 [1.400, 1.440] times that of stock with part 1+3.",
         ),
+        (
+            replace(COMMITS, steps=(replace(STEP, passed_over=("3.6.1",)),)),
+            "Since 3.7.0 (Tile by eight) at the latest: latency 1.420 [1.400, 1.440] times that of 3.6.0; it may have "
+            "begun with 3.6.1, which cannot be measured, or with 2 commits before it of which there is no build.",
+        ),
         # Counts are said as they are.
         (replace(COPIES, steps=(replace(STEP, size=COUNTED),)), "Since 3.7.0: copies 3, and 0 with 3.6.0."),
     ],
@@ -117,3 +131,9 @@ def test_a_step_and_a_cause_lead_to_their_explanations_and_what_is_not_finished_
     assert f"harness bisect --resume here/{FOUND.id}" in text and "The budget was spent" in text
     causes = replace(PARTS, causes=(replace(PARTS.causes[1], explanation_id="b-id"),))
     assert "harness report b-id" in render(causes, "terminal", width=200)
+
+
+def test_commits_are_told_by_their_subjects_and_listed_by_git() -> None:
+    text = render(COMMITS, "terminal", width=200)
+    assert "latency of net/stock@cpu from commit 3.6.0 to 3.7.0" in text and "github.com" not in text
+    assert "git -C ../iree log --oneline 3.6.0..3.7.0" in text and text.count("Tile by eight") == 2

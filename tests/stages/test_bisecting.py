@@ -16,12 +16,12 @@ from harness.bisect.search import Unusable
 from harness.bisect.trials import Place
 from harness.compare import sides as compare_sides
 from harness.compare.samplers import MeasurementPolicy
-from harness.errors import Interrupted, NothingSelected, RunError, SuiteError, ToolchainError, UsageError
+from harness.errors import Interrupted, NothingSelected, NoToolchain, RunError, SuiteError, ToolchainError, UsageError
 from harness.progress import Progress, Silent
 from harness.records.bisection import Bisection, Trial
 from harness.records.comparison import Verdict
 from harness.records.run import Failure, ToolchainRecord
-from harness.stages import bisect_session, bisecting
+from harness.stages import bisect_commits, bisect_session, bisecting
 from harness.stages.bisect_session import BisectSession, Judged, Wanted, judge_now
 from harness.stages.bisecting import session_of
 from harness.stages.explaining import AskedPair
@@ -246,6 +246,34 @@ def test_who_stops_it_goes_on_where_it_was(search: Callable[[], Bisection], mach
     assert again.command == ("harness", "bisect")
 
 
+def test_commits_are_searched_by_their_builds(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(8):
+        Path(f"builds/{number}-{number}abcdef0").mkdir(parents=True)
+    resolved: list[str] = []
+
+    def resolve(word: str, *_: object) -> str:
+        resolved.append(word)
+        if word == "builds/4-4abcdef0":
+            raise NoToolchain(f"--toolchain {word}: holds no toolchain; build it")
+        return f"3.0.0+local.{Path(word).name}"
+
+    monkeypatch.setattr(bisecting, "release_named", resolve)
+    monkeypatch.setattr(bisect_commits, "kind_of_toolchain", lambda _: "build")
+    machine.times, machine.stop_after = (lambda place: 1.4 if place.name >= "5" else 1.0), 2
+    with pytest.raises(Interrupted):
+        over_releases(over="commits", builds=Path("builds"), release=(), good="0abcdef0", bad="7-7abcdef0")
+    machine.stop_after = None
+    found = gone_on()
+    (step,) = found.steps
+    assert (step.before, step.after, step.passed_over) == ("3abcdef0", "5abcdef0", ("4abcdef0",))
+    assert (found.over, found.ends) == ("commits", ("0abcdef0", "7abcdef0"))
+    assert {position.name: position.unusable for position in found.positions if position.unusable} == {
+        "4abcdef0": "--toolchain builds/4-4abcdef0: holds no toolchain; build it"
+    }
+    once = [word for word in resolved if not word.startswith("builds/4")]
+    assert len(once) == len(set(once)), "what is built again while it lasts is another toolchain"
+
+
 def test_what_stayed_open_or_had_no_time_is_measured_later(machine: Machine) -> None:
     machine.times, machine.noisy = since("3.5.0", 1.0, 1.4), {"3.4.0", "3.5.0"}
     spent = over_releases(budget=1e-9)
@@ -288,13 +316,13 @@ def test_the_index_says_what_lies_between(machine: Machine, monkeypatch: pytest.
 
 
 ENDS: dict[str, Any] = {"good": "3.1.0", "bad": "3.3.0"}
-PARTS = {"case": "net/fast@cpu", "over": "flags"}
+PARTS: dict[str, Any] = {"case": "net/fast@cpu", "over": "flags", "release": ()}
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"good": "3.0.0"}, "give two releases, as in --good iree==3.6.0 --bad iree==3.8.0; or --over flags"),
+        ({"good": "3.0.0"}, "give two releases, as in --good iree==3.6.0 --bad iree==3.8.0; or --over commits or"),
         ({"good": "3.1.0", "bad": "soon"}, "--bad soon: is no version; write the release, as in --bad 3.12.0"),
         ({**ENDS, "bad": "iree==3.1"}, "the ends of the search are 3.1.0, 3.1.0; --bad has to differ, and"),
         ({**ENDS, "fixed": "3.2.0"}, "the ends of the search are 3.1.0, 3.3.0, 3.2.0; --bad has to differ, and lie"),
@@ -302,8 +330,9 @@ PARTS = {"case": "net/fast@cpu", "over": "flags"}
         ({**ENDS, "case": "net/stok@cpu"}, "suite.toml: there is no case 'net/stok@cpu'; did you mean \"net/stock@cpu"),
         ({**ENDS, "metric": "latncy"}, '--metric latncy: there is no such metric; did you mean "latency"?'),
         ({**ENDS, "metric": "flow/x.y"}, "--metric flow/x.y: suite.toml does not count it; add 'x.y' to flow in [ir]"),
-        ({"good": "3.1.0", "over": "flags"}, "--good and --bad are releases, and --over flags searches one variant's"),
-        ({**ENDS, "base": "stock"}, "--base and --toolchain are for --over flags; leave them out"),
+        ({"good": "3.1.0", **PARTS}, "--good is for --over releases or commits; leave it out"),
+        ({**ENDS, "builds": Path("builds")}, "--builds is for --over commits; leave it out"),
+        ({**ENDS, "base": "stock"}, "--base is for --over flags; leave it out"),
         ({**PARTS, "base": "fast"}, "suite.toml: variant 'fast' has no part that 'fast' does not have; give another"),
         ({**PARTS, "base": "fst"}, "suite.toml: there is no variant 'fst'; did you mean \"fast\"?"),
     ],
