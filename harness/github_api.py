@@ -6,6 +6,8 @@ long a client waits follows GitHub's own advice:
 https://docs.github.com/rest/using-the-rest-api/best-practices-for-using-the-rest-api
 """
 
+from __future__ import annotations
+
 import itertools
 import json
 import re
@@ -13,14 +15,15 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
-
-import requests
 
 from harness import __version__
 from harness.errors import GitHubError, UsageError
 from harness.text import one_line
+
+if TYPE_CHECKING:
+    import requests
 
 API = "https://api.github.com"
 # Seconds without a connection, and without a byte.
@@ -36,6 +39,7 @@ _ELSEWHERE = "sends the request on to another host, to which nothing is sent"
 _ADVICE = {
     401: "the token is wrong or has expired; set GITHUB_TOKEN to one that holds",
     403: "it does not let this token {what}; give the workflow's job `permissions: {needs}`, or take another token",
+    410: "it no longer has that, which has expired; give a newer commit",
     404: "it cannot {what}: there is no such thing, or the token may not see it; check the repository, the number and "
     "that the job has `permissions: {needs}`",
 }
@@ -79,15 +83,9 @@ def api_address(url: str, option: str = "--api-url") -> str:
         host = None
     if not host or parts.username or parts.query or parts.fragment or one_line(url) != url:
         raise UsageError(f"{option} {shown!r}: is no address of an API; it is {API} for github.com")
-    if not _is_private(url):
+    if parts.scheme != "https" and not (parts.scheme == "http" and host in _LOCAL):
         raise UsageError(f"{option} {shown!r}: is not https, so a token would be readable on its way; use https")
     return url.rstrip("/")
-
-
-def _is_private(url: str) -> bool:
-    """Whether nobody on the way reads what is sent there."""
-    parts = urlsplit(url)
-    return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOCAL)
 
 
 def server_of(api_url: str) -> str:
@@ -132,11 +130,6 @@ def _limit_s(answer: requests.Response, unix_s: float, attempt: int) -> float | 
     return float(_SECONDARY_LIMIT_S * 2 ** min(attempt, 10))
 
 
-def _clock(seconds: float) -> str:
-    """The time of day so many seconds from now."""
-    return time.strftime("%H:%M UTC", time.gmtime(time.time() + seconds))
-
-
 class Client:
     """One API, one token; requests go one after the other, as GitHub asks for."""
 
@@ -150,6 +143,8 @@ class Client:
         self._patience_s = patience_s
         self._option = option  # By which a user gives more patience
         self._waited_s = 0.0
+        import requests  # which takes a while
+
         self._session = requests.Session()
         self._session.headers.update(_HEADERS)
         self._session.auth = self._sign
@@ -177,46 +172,42 @@ class Client:
 
     def download(self, path: str, purpose: Purpose, file: Path, limit_bytes: int) -> None:
         """Write the file that the API leads to: it lies on another host, which gets neither the token nor our name."""
+        import requests
+
+        timeout = (_CONNECT_S, _READ_S)
         for attempt in itertools.count():
             url = self._ask("GET", path, purpose, leads_away=True).headers.get("location", "")
-            if not _is_private(url):
+            if urlsplit(url).scheme not in ("https", urlsplit(self._api_url).scheme):
                 raise self._error(f"gave no address over https when asked to {purpose.what}; check $GITHUB_API_URL")
+            where = f"{urlsplit(url).hostname}, to which {self.host} leads when asked to {purpose.what},"
             try:
-                self._stream(url, file, limit_bytes)
+                with requests.get(
+                    # Without an `auth`, requests looks into netrc files.
+                    url,
+                    auth=lambda request: request,
+                    timeout=timeout,
+                    stream=True,
+                    allow_redirects=False,
+                ) as answer:
+                    answer.raise_for_status()
+                    if answer.status_code != 200:
+                        raise GitHubError(f"{where} leads on to another address, where nobody goes; try again later")
+                    self._write(answer, file, limit_bytes)
                 return
             except requests.RequestException as error:
-                status = (
-                    f"answered {error.response.status_code}" if error.response is not None else "gave no whole answer"
-                )
-                failure = f"{urlsplit(url).hostname}, to which {self.host} leads, {status} when asked to {purpose.what}"
-                self.pause(GitHubError(f"{failure}; try again later"), attempt)
+                status = "gives no whole answer" if error.response is None else f"answers {error.response.status_code}"
+                self.pause(GitHubError(f"{where} {status}; try again later"), attempt)
 
-    def _stream(self, url: str, file: Path, limit_bytes: int) -> None:
-        headers, timeout = {"Accept-Encoding": "identity"}, (_CONNECT_S, _READ_S)
-        with (
-            requests.get(
-                # Without an `auth`, requests looks into netrc files.
-                url,
-                headers=headers,
-                timeout=timeout,
-                stream=True,
-                allow_redirects=False,
-                auth=lambda request: request,
-            ) as answer,
-            file.open("wb") as out,
-        ):
-            answer.raise_for_status()
-            if answer.status_code != 200:
-                raise self._error("leads to a file that is not where it says; try again later")
-            whole, done, said_s = int(answer.headers.get("content-length", "0")), 0, time.monotonic()
+    def _write(self, answer: requests.Response, file: Path, limit_bytes: int) -> None:
+        done, said_s = 0, time.monotonic()
+        with file.open("wb") as out:
             for chunk in answer.iter_content(1 << 20):
-                done += len(chunk)
+                done += out.write(chunk)
                 if done > limit_bytes:
-                    raise self._error(f"leads to a file of more than {limit_bytes / 1e9:.1f} GB, which is not fetched")
-                out.write(chunk)
+                    raise self._error(f"leads to a file of more than {limit_bytes / 1e6:,.0f} MB, which is not fetched")
                 if time.monotonic() - said_s > _SAY_EVERY_S:
                     said_s = time.monotonic()
-                    self.say(f"  {done / 1e6:.0f} of {whole / 1e6:.0f} MB")
+                    self.say(f"  {done / 1e6:,.0f} MB so far")
 
     def pause(self, error: GitHubError, attempt: int) -> None:
         """Wait before another attempt, longer after each."""
@@ -240,14 +231,15 @@ class Client:
             try:
                 answer = self._through_redirects(method, path, params, document, leads_away=leads_away)
                 failure = f"answered {answer.status_code}"
-            except (requests.RequestException, OSError):  # it is not known whether it was carried out
+            except OSError:  # it is not known whether it was carried out
                 failure = "could not be reached, or gave no whole answer in time"
             if answer is not None and (200 <= answer.status_code < 300 or (leads_away and answer.status_code == 302)):
                 return answer
             limit_s = None if answer is None else _limit_s(answer, time.time(), attempt)
             if limit_s is not None:
+                until = time.strftime("%H:%M UTC", time.gmtime(time.time() + limit_s))
                 too_long = self._error(
-                    f"limits how often it may be asked{{detail}} until {_clock(limit_s)}, longer than is waited; try "
+                    f"limits how often it may be asked{{detail}} until {until}, longer than is waited; try "
                     f"again then{self._or_longer(self._waited_s + limit_s)}",
                     answer,
                 )

@@ -95,9 +95,9 @@ class Toolchains:
     """Under which releases.
 
     Attributes:
-        toolchains: Release of IREE, as in 3.12.0, installed into the cache once; of run, list, check and bench a range
-            too, as in 3.0.0..3.13.0; repeatable: the others are compared with the first (default: the one that is
-            installed).
+        toolchains: Release of IREE, as in 3.12.0, installed into the cache once; a folder that holds a build or wheels;
+            wheels of CI, as in pr:24701 or main; of run, list, check and bench a range of releases too, as in
+            3.0.0..3.13.0; repeatable: the others are compared with the first (default: the one that is installed).
     """
 
     toolchains: Annotated[Strings, Parameter(name="--toolchain")] = ()

@@ -56,17 +56,12 @@ for _ in range(2):
 """
 _MARK = "HARNESS_STARTED_BY"
 # Tokens of GitHub and of its workflows: compilers, models and pip need none, and may be a stranger's code.
-TOKENS = frozenset(
-    {
-        *("GITHUB_TOKEN", "GH_TOKEN", "GITHUB_ENTERPRISE_TOKEN", "GH_ENTERPRISE_TOKEN"),
-        *("ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN"),
-    }
-)
+TOKENS = re.compile(r"(GITHUB|GH)(_ENTERPRISE)?_TOKEN|ACTIONS_(RUNTIME|ID_TOKEN_REQUEST)_TOKEN")
 
 
 def _environment() -> dict[str, str]:
     """What a child inherits."""
-    return {name: value for name, value in os.environ.items() if name not in TOKENS}
+    return {name: value for name, value in os.environ.items() if not TOKENS.fullmatch(name)}
 
 
 class Reaper:

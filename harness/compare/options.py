@@ -36,9 +36,9 @@ class CompareOptions(Filtered, Toolchains, Judging, Results, Compiling, Timing, 
 
     Attributes:
         sides: Base and head: each a run (its folder, latest, @-1, or what only its name begins with), a toolchain such
-            as iree==3.12.0, or a commit of this git repository (a branch, a tag, HEAD~3, a hash). What is the name of a
-            run and of a commit is refused: ./results/NAME says the run, commit:NAME the commit. Behind both,
-            which cases, as of --filter.
+            as iree==3.12.0, build/ or pr:24701, or a commit of this git repository (a branch, a tag, HEAD~3, a hash).
+            What is the name of a run and of a commit is refused: ./results/NAME says the run, commit:NAME the commit.
+            Behind both, which cases, as of --filter.
         within: Compare this run's variants with its baseline instead.
         resume: Go on with this interrupted comparison; what was compiled, checked, measured or decided is not repeated.
         suite: Suite for sides that are toolchains or commits (default: that of the other side's run). Of a commit, all

@@ -19,6 +19,7 @@ from harness.store.folders import LATEST, find_folder
 from harness.store.run_directory import HEADER_FILE
 from harness.text import shown
 from harness.toolchain import Toolchain, find_toolchain, get_toolchains
+from harness.toolchain.fetched import is_fetched
 from harness.toolchain.own import is_own, kind_of_toolchain
 
 # What a word of the user's means: a run's folder, a commit, or a release as in `iree==3.12.0`.
@@ -49,6 +50,8 @@ def what_is_named(word: str, results: Path) -> Named:
     """What a user means by a side: a toolchain, a commit that is called so, a run, or else a commit."""
     if is_toolchain(word):
         return word
+    if is_fetched(word) and not word.startswith(("main", COMMIT_PREFIX)):
+        return f"{TOOLCHAIN_PREFIX}{word}"
     if (own := kind_of_toolchain(Path(word))) is not None:
         if (Path(word) / HEADER_FILE).is_file():
             raise UsageError(f"{shown(word)} holds a run and {own}; say which with --toolchain, or move one away")

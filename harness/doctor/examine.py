@@ -22,6 +22,7 @@ from harness.toolchain.devices import (
     probe_driver,
     probe_vulkan_driver,
 )
+from harness.toolchain.fetched import LIMIT_BYTES, kept_wheels
 from harness.toolchain.find import Environment as InstalledEnvironment
 from harness.toolchain.find import Toolchain
 from harness.toolchain.host_cpu import environment_here
@@ -74,6 +75,7 @@ class Diagnosis:
     counters: str | None  # Why hardware counters are unavailable; None where they work
     own_time: str | None = None  # Why turns have no own time here; None where they have
     environments: tuple[InstalledEnvironment, ...] = ()  # The toolchains that were installed for `--toolchain`
+    fetched_bytes: int = 0  # What wheels of CI take in the cache, with their environments
     # What each of the drivers that suites ask for by name offers
     vulkan_drivers: dict[str, DeviceProbe] = field(default_factory=dict)
     peers: tuple[PeerHere, ...] = ()  # All that installed packages register
@@ -86,7 +88,7 @@ class Diagnosis:
         machine, cpu, load = (self.environment[name] for name in ("machine", "cpu", "load"))
         process = self.environment["process"]
         return {
-            "toolchain": [*_toolchain(self.toolchain, self.environments, process)],
+            "toolchain": [*_toolchain(self.toolchain, self.environments, self.fetched_bytes, process)],
             "devices": [*_devices(self.probes, self.vulkan_drivers, self.asked)],
             "peers": [*_peers(self.peers)],
             "machine": [*_machine(machine, load, cpu.get("logical_cores", 1))],
@@ -243,7 +245,10 @@ def _process(process: dict[str, Any], no_own_time: str | None) -> Iterator[Findi
 
 
 def _toolchain(
-    toolchain: Toolchain | str, environments: Sequence[InstalledEnvironment], process: dict[str, Any]
+    toolchain: Toolchain | str,
+    environments: Sequence[InstalledEnvironment],
+    fetched_bytes: int,
+    process: dict[str, Any],
 ) -> Iterator[Finding]:
     if isinstance(toolchain, str):
         yield _missing(toolchain)
@@ -255,6 +260,9 @@ def _toolchain(
     for extra in environments:
         size = f"{extra.disk_bytes / 1e6:,.0f} MB in the cache"
         yield _ok(f"IREE {extra.version} for --toolchain {extra.version}, {size}")
+    if fetched_bytes:
+        limit = f"{LIMIT_BYTES / 1e6:,.0f} MB, beyond which the oldest go"
+        yield _ok(f"wheels of GitHub's CI, with their environments: {fetched_bytes / 1e6:,.0f} of {limit}")
 
 
 def _devices(
@@ -330,6 +338,7 @@ def diagnose(
         environment=environment,
         toolchain=toolchain if isinstance(toolchain, Toolchain) else str(toolchain),
         environments=tuple(environments),
+        fetched_bytes=sum(kept.disk_bytes for kept in kept_wheels()),
         probes=probes,
         vulkan_drivers=vulkan_drivers,
         peers=tuple(map(_peer_here, PEERS.names)),

@@ -39,6 +39,7 @@ from harness.store.run_directory import HEADER_FILE, load_run
 from harness.suite.cases import Selection, case_names
 from harness.text import did_you_mean, plural, such_as
 from harness.toolchain import Toolchain, toolchain_named
+from harness.toolchain.fetched import is_fetched
 from harness.toolchain.host_cpu import environment_here
 from harness.toolchain.own import kind_of_toolchain
 
@@ -165,6 +166,10 @@ def named_cases(options: IrOptions) -> tuple[NamedCase, ...]:
 
 def _parts(word: str) -> tuple[Path | None, str, str]:
     """Where a case is, its release, and its name, as far as a word says; a file that ends in .toml may be missing."""
+    plain = word.removeprefix(TOOLCHAIN_PREFIX)
+    for where, case in ((plain, ""), plain.rpartition(":")[::2]):
+        if is_fetched(where):
+            return None, f"{TOOLCHAIN_PREFIX}{where}", case
     if is_toolchain(word):
         release, _, case = word.partition(":")
         return None, release, case

@@ -288,8 +288,8 @@ class VerdictOptions(OneCase):
         suite: The suite's TOML file, as it is now.
         case: The case, as `harness list` shows it (default: the only one of the run).
         against: A run of the good side that has the case; its modules have to be in the cache still.
-        toolchain: What compiles and runs it now: a build folder of IREE, an environment, a pair of wheels, or a release
-            (default: that of the run).
+        toolchain: What compiles and runs it now: a build folder of IREE, an environment, a pair of wheels, wheels of CI
+            as in pr:24701, or a release (default: that of the run).
         metric: As of `harness bisect`.
         floor: Relative change below which it is good (default: the suite's, else the metric's).
         row_budget: Wall seconds for looking; confirming a finding takes as much again.

@@ -145,6 +145,7 @@ OTHER = Path("other.toml")
         ("latest net.toml a", {}, [(RUN, "a", ""), (SUITE, "a", "")]),
         ("iree==3.1 iree==3.2", {"suite": SUITE, "case": "a"}, [(SUITE, "a", "iree==3.1"), (SUITE, "a", "iree==3.2")]),
         ("latest:a iree==3.2:b", {}, [(RUN, "a", ""), (OTHER, "b", "iree==3.2")]),
+        ("pr:7~base:a iree==main", {"suite": SUITE}, [(SUITE, "a", "iree==pr:7~base"), (SUITE, "a", "iree==main")]),
     ],
 )
 def test_names(here: Path, sides: str, options: dict[str, Any], named: list[tuple[Path, str, str]]) -> None:

@@ -78,8 +78,7 @@ def test_a_word_leads_to_wheels_that_are_a_toolchain(
     assert {request.path.split("/")[2] for request in github.requests if request.path.startswith("/repos")} == {
         "other" if word.startswith("other") else "iree-org"
     }
-    (behind,) = [line for line in said if "behind main" in line] or [""]
-    assert behind.startswith("Pull request 7 is 2 commits behind main; ") == ("~base" in word)
+    assert any(line.startswith("Pull request 7 is 2 commits behind main; ") for line in said) == ("~base" in word)
     to_storage = [request for request in github.requests if request.path.startswith("/storage")]
     assert len(to_storage) == 1
     assert not {"authorization", "x-github-api-version"} & to_storage[0].headers.keys()
@@ -143,19 +142,19 @@ def fault(path: str, status: int, **more: Any) -> Callable[[FakeGitHub], None]:
     ("spoil", "sentence"),
     [
         (drop, "no workflow of iree-org/iree has run for commit dddddddddd yet; wait for its CI, or give another"),
-        (still_building, "run 12 (in progress) is still building commit dddddddddd; ask again when it has"),
-        (other_platforms, f"run 12 (failure) kept no {ARTIFACT}; there are pkgci-logs, windows_x86_64_release_packag"),
-        (expired, "its wheels have expired on 2026-05-03; give a newer commit, or a folder that holds a build of it"),
-        (fault("/zip", 410), "its wheels have just expired; give a newer commit"),
-        (lambda _: os.environ.pop("GITHUB_TOKEN"), "set GITHUB_TOKEN to one that may read Actions"),
+        (still_building, "run 12 still builds commit dddddddddd; ask again when it has"),
+        (other_platforms, f"run 12 (failure) kept no {ARTIFACT}, and has only pkgci-logs, windows_x86_64_rel"),
+        (expired, "its wheels have expired on 2026-05-03; give a newer commit, or a folder with a build of it"),
+        (fault("/zip", 410), "answers 410 (it is broken): it no longer has that, which has expired; give a newer"),
+        (lambda _: os.environ.pop("GITHUB_TOKEN"), "only for a token; set GITHUB_TOKEN to one that may read"),
         (fault("/pulls", 401), "the token is wrong or has expired; set GITHUB_TOKEN to one that holds"),
         (fault("/zip", 403), "does not let this token fetch"),
         (fault("/pulls", 404), "cannot read pull request 7 of iree-org/iree: there is no such thing, or the token may"),
         (fault("/pulls", 200, body="{}"), "gives another answer than GitHub when asked to read pull request 7"),
-        (fault("/storage", 503), "leads, answered 503 when asked to fetch"),
-        (fault("/storage", 302, headers={"Location": "https://evil.example"}), "leads to a file that is not where"),
-        (of_another_kind(b"", 3 * 2**30), "its wheels are 3.2 GB, and more than 2 GB is not fetched"),
-        (of_another_kind(zipped(**{"../iree_base_compiler-1.whl": b""})), "compiler-1.whl, which leads out of its"),
+        (fault("/storage", 503), "when asked to fetch linux_x86_64_release_packages of iree-org/iree, answers 503"),
+        (fault("/storage", 302, headers={"Location": "https://evil.example"}), "leads on to another address"),
+        (of_another_kind(b"", 3 * 2**30), "its wheels are 3,221 MB, and more than 2,147 MB is not fetched"),
+        (of_another_kind(zipped(**{"../iree_base_compiler-1.whl": b""})), "holds no wheels of IREE (../iree_base_comp"),
         (of_another_kind(zipped(readme=b"")), "holds no wheels of IREE (readme); give another commit"),
         (of_another_kind(b"PK"), "cannot be unpacked (File is not a zip file); give another commit"),
         (of_another_kind(zipped(**{"iree_base_compiler-9-cp27-cp27m-any.whl": b""})), "cp27m-any.whl is not for"),
@@ -206,7 +205,7 @@ def test_a_word_that_is_none_says_how_they_are_written(word: str) -> None:
 def test_a_folder_called_main_is_not_taken_for_the_branch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("main").mkdir()
-    with pytest.raises(ToolchainError, match=r"write \./main or iree-org/iree#main"):
+    with pytest.raises(ToolchainError, match=r"write \./main for the folder"):
         release_named("main", print)
 
 
@@ -214,9 +213,7 @@ def test_a_workflow_with_a_token_takes_no_strangers_code(github: FakeGitHub, mon
     release_named("pr:7", print)
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     for word in ("pr:7", "run:7", f"commit:{HEAD}"):
-        with pytest.raises(
-            ToolchainError, match=r"is a pull request's code, and this job has a token \(GITHUB_TOKEN\)"
-        ):
+        with pytest.raises(ToolchainError, match=r"which could take this job's token \(GITHUB_TOKEN\)"):
             release_named(word, print)
     release_named("main", print)
     monkeypatch.delenv("GITHUB_TOKEN")
