@@ -34,7 +34,7 @@ from harness.toolchain.own import WHEELS, own_named
 # Of the wheels that are kept, with the environments that were made of them.
 LIMIT_BYTES = 10 * 10**9
 
-_REPOSITORY = "iree-org/iree"
+REPOSITORY = "iree-org/iree"
 _LIKE = re.compile(r"(?:[\w.-]+/[\w.-]+#.*|(?:pr|run|commit):[^:]*|main(?:~base)?)")
 _WORD = re.compile(
     r"(?:(?P<repository>[^#]+)#)?"
@@ -101,7 +101,7 @@ def fetched_named(text: str, on_install: Callable[[str], None], option: str) -> 
         raise word.wrong(f"{error}{f'; what is in the cache needs no network{commits}' if commits else ''}") from None
     word.require_trusted(kept.event)
     (place,) = (path for path in kept.folder.iterdir() if path.is_dir())
-    of = f", commit {kept.commit[:10]} of run {kept.run}"
+    of = f", built by run {kept.run} of commit {kept.commit[:10]}"
     kept.label = own_named(place, lambda said: on_install(f"{said.replace(str(place), word.text)}{of}"), option)
     write_memo(kept.folder / _MEMO, kept.model_dump())  # which is used now
     _trim()
@@ -195,7 +195,7 @@ class _Word:
             raise self.wrong(f"names no wheels of CI; {_HOW}")
         if Path(text).exists():
             raise self.wrong(f"is a folder here, and means wheels of CI; write ./{text} for the folder")
-        self.repository = repository_named((found["repository"] or _REPOSITORY).lower(), option)
+        self.repository = repository_named((found["repository"] or REPOSITORY).lower(), option)
         self.pull, self.base, self.run, self.commit = found.group("pull", "base", "run", "commit")
         self.token = token_of(os.environ)
         address = api_address(os.environ.get("GITHUB_API_URL") or API, "GITHUB_API_URL")
@@ -302,7 +302,7 @@ class _Word:
 
     def _name(self, commit: str) -> str:
         """What the folder is called, and so its toolchain."""
-        owner = "" if self.repository == _REPOSITORY else f"{self.repository.partition('/')[0]}."
+        owner = "" if self.repository == REPOSITORY else f"{self.repository.partition('/')[0]}."
         return f"{owner}pr.{self.pull}" if self.pull and not self.base else commit[:10]
 
     def read(self, kind: type[_Read], path: str, what: str, key: str = "", **query: str) -> Iterator[_Read]:

@@ -15,7 +15,7 @@ from harness import github_api
 from harness.errors import ToolchainError, UsageError
 from harness.toolchain import fetched, release_named, releases_named
 from harness.toolchain.fetched import commits_with_wheels, kept_wheels
-from tests.fakes.fake_wheels import write_wheels
+from tests.fakes.fake_wheels import REVISION, write_wheels
 from tests.github.conftest import NOON, TOKEN
 from tests.github.fake_github import FakeGitHub, running_github
 
@@ -74,7 +74,8 @@ def test_a_word_leads_to_wheels_that_are_a_toolchain(
     said: list[str] = []
     (label,) = releases_named([word], said.append)
     assert label.startswith(f"9.8.0.dev0+local.{name}.")
-    assert said[-1] == f"{word.removeprefix('iree==')} is {label}, commit {commit[:10]} of run {run}"
+    built = f"built by run {run} of commit {commit[:10]}"
+    assert said[-1] == f"{word.removeprefix('iree==')} is {label}, commit {REVISION[:10]}, {built}"
     assert {request.path.split("/")[2] for request in github.requests if request.path.startswith("/repos")} == {
         "other" if word.startswith("other") else "iree-org"
     }
