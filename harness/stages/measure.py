@@ -171,13 +171,15 @@ def reference_stage(context: Context, runnable: Sequence[AnyRunnable]) -> None:
     progress.stage("iree-benchmark-module", len(wanted))
     for item in wanted:
         progress.step(item.case.name, advance=0)
-        directory.append(run_reference(item, context.options.call_timeout_s))
+        limit_s, timed = context.options.call_timeout_s, context.options.measure
+        directory.append(run_reference(item, limit_s, for_memory=not timed))
         progress.step(item.case.name)
 
 
-def run_reference(item: Runnable, call_timeout_s: float) -> Reference:
+def run_reference(item: Runnable, call_timeout_s: float, *, for_memory: bool = False) -> Reference:
     """What iree-benchmark-module says of a case on this machine."""
-    return run_benchmark_module(item.case.name, item.call, Limits(seconds=_BENCHMARK_CALLS * call_timeout_s))
+    limits = Limits(seconds=_BENCHMARK_CALLS * call_timeout_s)
+    return run_benchmark_module(item.case.name, item.call, limits, for_memory=for_memory)
 
 
 def distinct(runnable: Sequence[AnyRunnable]) -> list[AnyRunnable]:
@@ -329,21 +331,42 @@ def _taken_along(
 
 def call_again_stage(context: Context, runnable: Sequence[AnyRunnable]) -> list[AnyRunnable]:
     """Hold a later call of each case against its first, in a run that times nothing; the cases that agree."""
-    distinct_cases = [item for item in distinct(runnable) if item.case.name not in context.done.lost]
-    members: dict[str, list[AnyRunnable]] = {}
-    for item in distinct_cases:
-        members.setdefault(item.case.group, []).append(item)
+    members = [item for item in distinct(runnable) if item.case.name not in context.done.lost]
     context.progress.stage("Call again", len(members))
     lost = set(context.done.lost)
-    for name, items in members.items():
-        context.progress.step(name, advance=0)
-        for result in call_group_again(name, items, context.done.checks, context.options.call_timeout_s):
+    for items in _together(members):
+        context.progress.step(items[0].case.name, advance=0)
+        for result in call_group_again(items[0].case.group, items, context.done.checks, context.options.call_timeout_s):
             context.directory.append(result)
             failed = next(item.case for item in items if item.case.name == result.case)
             context.failures.case(failed, result.failure)
             lost.add(result.case)
-        context.progress.step(name)
+        context.progress.step(items[-1].case.name, len(items))
     return [item for item in runnable if item.case.name not in lost]
+
+
+# Small programs of one device are called in one worker, which takes longer to start than they do.
+_MOST_TOGETHER = 40
+_MOST_TOGETHER_BYTES = 16 * 2**20
+
+
+def _together(runnable: Sequence[AnyRunnable]) -> Iterator[list[AnyRunnable]]:
+    """Cases in lists that one worker holds at once: those of a group, and of small programs those of a device."""
+    batch: list[AnyRunnable] = []
+    held = 0
+    for item in runnable:
+        files = [item.artifact.mlir, *(argument.file for argument in item.artifact.arguments)]
+        size = sum(file.stat().st_size for file in (*files, *item.artifact.parameters.values()))
+        fits = len(batch) < _MOST_TOGETHER and held + size <= _MOST_TOGETHER_BYTES
+        if batch and not (
+            item.case.group == batch[-1].case.group or (fits and item.case.device == batch[0].case.device)
+        ):
+            yield batch
+            batch, held = [], 0
+        batch.append(item)
+        held += size
+    if batch:
+        yield batch
 
 
 def call_group_again(

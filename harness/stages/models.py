@@ -1,17 +1,21 @@
 """[Case] -> models' MLIR and inputs, and what is wrong with them, before anything is compiled."""
 
+import contextlib
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import harness
 from harness.cache import cache_root, read_memo, write_memo
 from harness.errors import CaseError, RunError, SuiteError
 from harness.ir.dump import ask
+from harness.machine.processor import usable_cores
 from harness.models.builder import check_params, find_builder
 from harness.models.inputs import Argument
 from harness.models.materialize import ModelArtifact, materialize
@@ -28,6 +32,9 @@ from harness.toolchain import Toolchain
 from harness.verify.outputs import load_array
 
 _LONGEST_REASON = 300
+# Programs whose functions one process reads; their paths are its command line.
+_AT_ONCE = 200
+_T = TypeVar("_T")
 
 
 @contextmanager
@@ -53,29 +60,52 @@ def materialize_models(
     models = [model for model in prepared.suite.models if model.name in wanted]
     progress.stage("Models", len(models))
     failures = FailureNotes(progress)
-    artifacts: dict[str, ModelArtifact | Failure] = {}
+    artifacts = dict(_made(models, prepared, limits, progress))
+    made = [artifact for artifact in artifacts.values() if isinstance(artifact, ModelArtifact)]
+    _read_functions([artifact.mlir for artifact in made], prepared.toolchain, limits)
     for model in models:
-        progress.step(model.name, advance=0)
-        artifact = _materialized(model, prepared, wanted[model.name], limits)
+        artifact, cases = artifacts[model.name], wanted[model.name]
+        if isinstance(artifact, ModelArtifact):
+            flags = [flag for case in cases for flag in case.compile_flags]
+            check = partial(check_entry, model, artifact, flags, toolchain=prepared.toolchain, limits=limits)
+            wrong = _or_failure(model, prepared, check)
+            artifact = artifacts[model.name] = artifact if wrong is None else wrong
         if isinstance(artifact, Failure) and notes:
-            failures.model(model.name, artifact, wanted[model.name])
-        artifacts[model.name] = artifact
-        progress.step(model.name)
+            failures.model(model.name, artifact, cases)
     return artifacts
 
 
-def _materialized(model: Model, prepared: Prepared, cases: Sequence[Case], limits: Limits) -> ModelArtifact | Failure:
-    try:
+def _made(
+    models: Sequence[Model], prepared: Prepared, limits: Limits, progress: Progress
+) -> Iterator[tuple[str, ModelArtifact | Failure]]:
+    """All models, each with its name; of files of MLIR, which a tool reads, several at once."""
+
+    def make(model: Model) -> ModelArtifact:
         with writing_the_cache():
-            artifact = materialize(
+            return materialize(
                 model,
                 store=cache_root() / "models",
                 toolchain=prepared.toolchain,
                 limits=limits,
                 with_onnx=bool(prepared.peers) or model.reference == "onnxruntime",
             )
-        flags = [flag for case in cases for flag in case.compile_flags]
-        check_entry(model, artifact, flags, toolchain=prepared.toolchain, limits=limits)
+
+    pool = ThreadPoolExecutor(usable_cores())
+    try:
+        files = {model.name: pool.submit(make, model) for model in models if model.mlir is not None}
+        for model in models:
+            progress.step(model.name, advance=0)
+            result = files[model.name].result if model.name in files else partial(make, model)
+            yield model.name, _or_failure(model, prepared, result)
+            progress.step(model.name)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _or_failure(model: Model, prepared: Prepared, make: Callable[[], _T]) -> _T | Failure:
+    """What is made of a model, or why it cannot be made."""
+    try:
+        return make()
     except SuiteError as error:  # such as an ONNX file whose inputs the suite has to give: the others go on
         return Failure(stage="model", message=f"{prepared.suite.path}: {error}")
     except CaseError as error:
@@ -83,7 +113,6 @@ def _materialized(model: Model, prepared: Prepared, cases: Sequence[Case], limit
     except (MemoryError, OverflowError, ValueError) as error:  # of sizes that nothing can hold, and the others go on
         reason = " ".join(str(error).split())[:_LONGEST_REASON] or type(error).__name__
         return Failure(stage="model", message=f"[models.{model.name}] cannot be made ({reason}); give smaller sizes")
-    return artifact
 
 
 def skip_unfit_peers(prepared: Prepared, artifacts: Mapping[str, ModelArtifact | Failure]) -> Prepared:
@@ -202,10 +231,25 @@ def _takes(text: str, given: Argument, conversions: frozenset[tuple[Any, ...]]) 
     return fits and is_of_type and given.scalar == (tensor is None)
 
 
-def _functions(mlir: Path, toolchain: Toolchain, limits: Limits) -> dict[str, Any]:
+def _functions_memo(mlir: Path, toolchain: Toolchain) -> Path:
     sha256 = mlir.parent.name  # the store names folders by their program's hash
     key = hashlib.sha256(f"{harness.__version__} {sha256} {toolchain.compiler_sha256}".encode()).hexdigest()[:32]
-    memo = cache_root() / "models" / "memos" / f"entries-{key}.json"
+    return cache_root() / "models" / "memos" / f"entries-{key}.json"
+
+
+def _read_functions(programs: Iterable[Path], toolchain: Toolchain, limits: Limits) -> None:
+    """Read the functions of many programs in one process; what it cannot read is read again, by itself."""
+    memos = {str(mlir): _functions_memo(mlir, toolchain) for mlir in programs}
+    unread = [mlir for mlir, memo in memos.items() if not memo.is_file()]
+    for first in range(0, len(unread), _AT_ONCE):
+        files = {mlir: Path(mlir) for mlir in unread[first : first + _AT_ONCE]}
+        with contextlib.suppress(CaseError):
+            for mlir, functions in ask("entries", files, "", toolchain=toolchain, limits=limits).items():
+                write_memo(memos[mlir], functions)
+
+
+def _functions(mlir: Path, toolchain: Toolchain, limits: Limits) -> dict[str, Any]:
+    memo = _functions_memo(mlir, toolchain)
     kept = read_memo(memo)
     if isinstance(kept, dict):
         return kept

@@ -128,14 +128,14 @@ class Executor(DevicePlace):
         right = verify_stage(context, runnable)
         if not options.measure:
             right = call_again_stage(context, right)
-            if not context.with_reference:
-                return
+            if context.with_reference:
+                reference_stage(context, right)
+            return
         with only_one_measures(context.progress.note, wait=options.wait):
             if context.with_reference:
                 reference_stage(context, right)
-            if options.measure:
-                peak_stage(context, right)
-                measure_stage(context, right)
+            peak_stage(context, right)
+            measure_stage(context, right)
 
 
 LOCAL = Executor()

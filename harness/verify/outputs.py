@@ -265,14 +265,15 @@ _PEAK = re.compile(r"^\s*(HOST_LOCAL|DEVICE_LOCAL):\s*(\d+)B peak", re.MULTILINE
 UNIT_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 
 
-def run_benchmark_module(case: str, call: ModuleCall, limits: Limits) -> Reference:
-    """Run it once; a failure is a Reference with `failure` set."""
+def run_benchmark_module(case: str, call: ModuleCall, limits: Limits, *, for_memory: bool = False) -> Reference:
+    """Run it once, or just so long that it says what memory it takes; a failure is a Reference with `failure` set."""
+    repetitions, seconds = (1, 0.001) if for_memory else (REPETITIONS, MIN_TIME_S)
     command = (
         "iree-benchmark-module",
         *call.flags,
         *call.run_flags,
-        f"--benchmark_repetitions={REPETITIONS}",
-        f"--benchmark_min_time={MIN_TIME_S}s",
+        f"--benchmark_repetitions={repetitions}",
+        f"--benchmark_min_time={seconds}s",
         "--time_unit=ns",
         "--print_statistics=true",
         "--benchmark_format=json",
