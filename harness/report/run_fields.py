@@ -2,7 +2,7 @@
 
 import math
 import shlex
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from harness.report.data import Field, records, tabulate, to_csv, to_json
@@ -109,6 +109,8 @@ def main_columns(section: Section) -> list[Column]:
     """The columns of a section's table, without remarks."""
     columns = {column.title: column for column in tabulate(FIELDS, section.rows)}
     names = [columns.pop("variant"), columns.pop("toolchain")]
+    if len({row.model for row in section.rows}) > 1:
+        names[0] = replace(names[0], title="model", cells=[row.model for row in section.rows])
     latency = [columns.pop("latency")] if "latency" in columns else []
     ratios = [Column(f"vs {section.baseline}", list(map(outcome_text, section.rows)))]
     if section.best_peer:
@@ -136,7 +138,7 @@ def ir_columns(section: Section) -> list[Column]:
         phase, _, op = key.rpartition("/")  # without a phase, of a run that was imported
         cells = [PLAIN.text(row.ir.get(key)) for row in section.rows]
         counts.append(Column(op, cells, kind="number", unit=phase, rank=1))
-    names = [column for column in main_columns(section) if column.title in ("variant", "toolchain")]
+    names = [column for column in main_columns(section) if column.title in ("model", "variant", "toolchain")]
     return [*names, *counts, *tabulate(_STORAGE, section.rows)]
 
 

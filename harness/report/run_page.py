@@ -6,6 +6,7 @@ What a run's variants changed is shown as a comparison within the run, in the li
 import shlex
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 
 from harness.compare.pairs import WHERE_ALL_IS
@@ -55,7 +56,7 @@ from harness.report.run_report import (
     verdict_of,
 )
 from harness.report.run_report import verdict as outcome
-from harness.report.run_rows import Row, Status, side_label
+from harness.report.run_rows import Row, Section, Status, side_label
 from harness.report.units import Unit, unit_of
 from harness.store.files import log_path
 
@@ -141,9 +142,36 @@ def _hosts(report: Report) -> list[Part]:
 # --- The results of each model and device ---
 
 
+# So many models of one case each have tables of their own, with what each is called with.
+_MOST_LONE = 3
+
+
+def _tables(report: Report) -> list[Section]:
+    """The run's sections, but of many models that have one case on a device, one section with all of these."""
+    lone: dict[tuple[str, str], list[Section]] = {}
+    for section in report.sections:
+        if len(section.rows) == 1:
+            lone.setdefault((section.device, section.host), []).append(section)
+    many = {place: sections for place, sections in lone.items() if len(sections) > _MOST_LONE}
+    joined = [
+        replace(
+            sections[0],
+            model=f"{len(sections):,} models",
+            call="",
+            work=None,
+            rows=tuple(row for section in sections for row in section.rows),
+        )
+        for sections in many.values()
+    ]
+    others = [
+        section for section in report.sections if len(section.rows) > 1 or (section.device, section.host) not in many
+    ]
+    return [*others, *joined]
+
+
 def _sections(report: Report) -> list[Part]:
     parts: list[Part] = []
-    for section in report.sections:
+    for section in _tables(report):
         fates = {(row.status, row.remarks) for row in section.rows}
         if len(fates) == 1 and section.rows[0].status == "skipped":
             who = "The only case was" if len(section.rows) == 1 else f"All {len(section.rows)} cases were"

@@ -49,7 +49,9 @@ def test_one_cause_is_told_once() -> None:
     assert "\n  m.mlir:1:2: error: no\n" in terminal and "\n  x\n" not in terminal
 
 
-def test_variants_stand_side_by_side_and_tables_of_many_models_are_folded_in_the_comment_only(full_run: Run) -> None:
+def test_variants_stand_side_by_side_and_models_of_one_case_share_a_table_folded_in_the_comment_only(
+    full_run: Run,
+) -> None:
     group = VariantGroup(title="Layout", variants=("channels-last", "stock", "data-tiling"))
     more = tuple(replace(full_run.header.cases[0], name=f"m{number}", model=f"m{number}") for number in range(4))
     run = replace(full_run, header=replace(full_run.header, groups=(group,), cases=(*full_run.header.cases, *more)))
@@ -58,7 +60,7 @@ def test_variants_stand_side_by_side_and_tables_of_many_models_are_folded_in_the
     assert "| `rdb@local-sync` | 132.590 (1.00X) | 221.625 (0.60X) | 221.625 (0.60X) |" in table
     assert "| `matmul-512@local-task` | N/A | 2.408 | 1.899 |" in table and "vulkan" not in table
     folded = "<summary>Of 7 models and devices</summary>"
-    assert (folded in short, folded in full, "#### m2 on local-sync" in full) == (True, False, True)
+    assert (folded in short, folded in full, "#### 4 models on local-sync" in full) == (True, False, True)
 
 
 def test_a_run_of_too_few_generations_for_the_judge_is_a_first_look() -> None:
