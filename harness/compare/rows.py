@@ -288,7 +288,7 @@ _NS_PER_MS = 1e6
 def require_gated_cases(pairs: Sequence[Pair], gates: Sequence[Gate], suite: str, *, partial: bool) -> None:
     """Refuse a gate that no case is of, before anything is measured, and one that only a damaged run has."""
     for gate in gates:
-        limits = [limit for limit in (gate.relative, gate.absolute) if limit is not None]
+        limits = [limit for limit in (gate.relative, gate.absolute, gate.at_most) if limit is not None]
         if metric_named(gate.metric) is None or not all(0 <= limit < math.inf for limit in limits):
             raise UsageError(f"{suite}: [gates.{gate.name}] names no metric, or a limit that is none; correct it")
         if not partial and not any(is_of(gate, pair) for pair in pairs):
@@ -320,10 +320,14 @@ def is_of(gate: Gate, pair: Pair) -> bool:
     return _is_of(gate, pair.name, pair.case)
 
 
-def _is_of(gate: Gate, name: str, of: Row | Case) -> bool:
+def _is_of(gate: Gate, name: str, case: Row | Case) -> bool:
     """Whether a gate is of a case; in a run of several toolchains its pattern may leave the toolchain out."""
-    match = matching([gate.cases]).match
-    return bool(match(name) or match(f"{of.model}/{of.variant}@{of.device}"))
+    return matches(gate, name, f"{case.model}/{case.variant}@{case.device}")
+
+
+def matches(gate: Gate, *names: str) -> bool:
+    """Whether a gate's pattern matches one of a case's names."""
+    return any(matching([gate.cases]).match(name) for name in names)
 
 
 def _decides(gate: Gate, row: Row) -> bool:
@@ -337,11 +341,13 @@ def _gated(row: Row, gates: Sequence[Gate]) -> Row:
     violated = [gate for gate in gates if _is_violated(gate, row)]
     if not violated:
         return replace(row, gate="passed")
-    words = "; ".join(f"gate {gate.name} allows {_allowance(gate)}" for gate in violated)
+    words = "; ".join(f"gate {gate.name} allows {allowance(gate)}" for gate in violated)
     return replace(row, gate="violated", reason=f"{row.reason}; {words}" if row.reason else words)
 
 
 def _is_violated(gate: Gate, row: Row) -> bool:
+    if gate.at_most is not None:
+        return row.head_value is not None and row.head_value > gate.at_most
     is_exact = _is_exact(row.metric)
     if not is_exact and gate.direction not in _FOUND.get(row.verdict, ()):
         return False
@@ -355,19 +361,26 @@ def _is_violated(gate: Gate, row: Row) -> bool:
     return change > allowed and not math.isclose(change, allowed, rel_tol=_ROUNDING)
 
 
-def _allowance(gate: Gate) -> str:
-    """What a gate allows, in words: `+5 %`, `+5 % or +4,096 bytes`, `no increase`."""
+def allowance(gate: Gate) -> str:
+    """What a gate allows, in words: `+5 %`, `+5 % or +4,096 bytes`, `no increase`, `at most 74`."""
+    if gate.at_most is not None:
+        return f"at most {amount(gate, gate.at_most)}"
     sign = {"increase": "+", "decrease": "-", "any": "±"}[gate.direction]
     limits = []
     if gate.relative:
         limits.append(f"{sign}{gate.relative * 100:g} %")
     if gate.absolute:
-        unit = metric.unit if (metric := metric_named(gate.metric)) is not None else ""
-        amount, unit = (gate.absolute / _NS_PER_MS, "ms") if unit == "ns" else (gate.absolute, unit)
-        limits.append(f"{sign}{amount:,.10g}{f' {unit}' if unit not in ('', 'count') else ''}")
+        limits.append(f"{sign}{amount(gate, gate.absolute)}")
     return " or ".join(limits) or f"no {'change' if gate.direction == 'any' else gate.direction}"
 
 
 def _is_exact(name: str) -> bool:
     metric = metric_named(name)
     return metric is not None and metric.exact
+
+
+def amount(gate: Gate, value: float) -> str:
+    """A value of the gate's metric, with its unit."""
+    unit = metric.unit if (metric := metric_named(gate.metric)) is not None else ""
+    value, unit = (value / _NS_PER_MS, "ms") if unit == "ns" else (value, unit)
+    return f"{value:,.10g}{f' {unit}' if unit not in ('', 'count') else ''}"

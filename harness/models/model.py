@@ -59,8 +59,8 @@ class Model:
     # .npy files with the right outputs, in order; empty: compare with the baseline variant
     expected: tuple[Path, ...] = ()
     # What outputs are compared with otherwise: `baseline`, `onnxruntime`, or `auto`: ONNX Runtime for an ONNX model
-    # where it is installed, else the baseline
-    reference: Literal["auto", "baseline", "onnxruntime"] = "auto"
+    # where it is installed, else the baseline; `expected`: with the expected files alone
+    reference: Literal["auto", "baseline", "onnxruntime", "expected"] = "auto"
     # `auto`: the evaluator judges, or else IREE's interpreter; `none`: outputs are held against nothing.
     check: Literal["auto", "none"] = "auto"
     check_seconds: float = 20.0  # What the evaluator may take

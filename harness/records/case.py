@@ -70,3 +70,4 @@ class Gate:
     direction: Direction = "increase"  # Of the change that may fail; all metrics are better when smaller
     relative: float | None = None  # Allowed change as a share of the base, such as 0.05
     absolute: float | None = None  # Allowed change in the metric's unit
+    at_most: float | None = None  # Instead of a change, what the metric may be, in its unit

@@ -144,6 +144,7 @@ _SUITES: tuple[Field[SuiteOutcome], ...] = (
     _count("missing", "missing", if_any=True),
     _count("expected_failures", "failed as expected", if_any=True),
     _count("works_again", "works again", if_any=True),
+    _count("over_limit", "over a limit", if_any=True),
     Field(name="exit_status", title="exit status", value=lambda outcome: int(outcome.status)),
     Field(name="run", title="run", kind="text", value=lambda outcome: outcome.run.as_posix() if outcome.run else None),
     Field(name="summary", value=lambda outcome: asdict(outcome.summary) if outcome.summary else None),

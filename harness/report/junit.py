@@ -44,6 +44,8 @@ def tests_of_run(report: Report) -> Element:
         outcome, kind = _outcome_of(row)
         if works_again(cases[row.case], row.status, row.check):
             outcome, kind = "failure", "works now"
+        elif row.over:
+            outcome, kind = "failure", "over a limit"
         test = _add(suite, row.model, row.case, figures, row.latency_ns)
         _say(test, outcome, kind, next(iter(row.remarks), kind), row.repro, row.failure.stderr if row.failure else "")
     return _end(suite, report.summary.exit_code, verdict(report))

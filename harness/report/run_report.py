@@ -34,7 +34,12 @@ _STOPPED = 0.05
 _REFERENCE_FLOOR = 0.05
 _VERDICTS: dict[str, Verdict] = {word: verdict for verdict, word in RUN_WORDS.items()}
 # What a sentence says of so many rows of a summary's field: before what was compared, and after it.
-_LOST = {"failed": "failed", "missing": "missing", "works_again": "expected to fail and works now"}
+_LOST = {
+    "failed": "failed",
+    "missing": "missing",
+    "over_limit": "over a limit",
+    "works_again": "expected to fail and works now",
+}
 _QUIET = {
     "expected_failures": "failed as expected",
     "skipped": "skipped",
@@ -61,6 +66,7 @@ class Summary:
     unchanged: int  # Measured rows of kind `same`
     unclear: int
     works_again: int  # Rows that were expected to fail and did not
+    over_limit: int = 0  # Rows with a figure over what a gate of the suite allows it to be at most
     peers: int = 0  # Measured rows of other engines
     not_timed: int = 0  # Rows of a run that was only to compile and check
     not_checked: int = 0  # Those of them that nothing judged
@@ -68,10 +74,10 @@ class Summary:
 
     @property
     def exit_code(self) -> ExitCode:
-        """3 if a planned case failed or is missing, or nothing was measured, or was to be; else 0."""
+        """3 if a planned case failed, is missing or is over a limit, or nothing was measured, or was to be; else 0."""
         # The other shards have the rest, so one may have nothing to measure.
         done = self.measured or self.not_timed or self.not_checked or self.of_shard
-        lost = self.failed or self.missing or self.not_measured_yet
+        lost = self.failed or self.missing or self.not_measured_yet or self.over_limit
         return ExitCode.OK if done and not lost else ExitCode.CASE_FAILED
 
 
@@ -181,6 +187,7 @@ def count_rows(run: Run, rows: Sequence[Row]) -> Summary:
         unchanged=kinds["same"],
         unclear=kinds["unclear"],
         works_again=sum(works_again(cases[row.case], row.status, row.check) for row in rows),
+        over_limit=sum(bool(row.over) for row in rows),
         not_timed=statuses["not timed"] - not_checked,
         not_checked=not_checked,
         peers=sum(row.peer is not None and row.status == "measured" for row in rows),

@@ -11,10 +11,11 @@ from typing import Literal
 from harness.compare.comparison import Plan
 from harness.compare.judge import Judged, Timings
 from harness.compare.pairs import DecidedRow, Side
+from harness.compare.rows import allowance, amount, matches
 from harness.ir.roofline import NARROW_TYPES, Attained, attained
-from harness.metrics import BUILD_FACTS, COMPILE_TIME, METRICS, REFERENCE_FACTS
+from harness.metrics import BUILD_FACTS, COMPILE_TIME, INSTRUCTIONS, LATENCY, METRICS, REFERENCE_FACTS
 from harness.plugins.chain import PIPELINE_FLAG
-from harness.records.case import Case
+from harness.records.case import Case, Gate
 from harness.records.run import Build, Check, Failure, IrCounts, Peak, Reference, Work
 from harness.report.comparison import RUN_WORDS, Change
 from harness.report.repro import repro_lines
@@ -76,6 +77,7 @@ class Row:
     peer_estimate: Estimate | None = None
     attained: Attained | None = None  # How much of the machine it uses; None where its model's work is not known
     failure: Failure | None = None  # Why there are no figures, for failures that were expected too
+    over: tuple[str, ...] = ()  # Each limit of a gate that it is over, as a phrase
     remarks: tuple[str, ...] = ()  # Sentences in plain words, the weightiest first
     repro: tuple[str, ...] = ()  # Command lines that repeat the case with plain tools
 
@@ -96,7 +98,13 @@ class Row:
         return self.counted.counts if self.counted is not None else {}
 
     def figure(self, metric: str) -> float | None:
-        """Its compilation time, or a counted figure of its build or of iree-benchmark-module, by the metric's name."""
+        """One of its figures by the metric's name; of a latency, that of the fastest generation."""
+        if metric == LATENCY.name:
+            return self.latency.low_ns if self.latency is not None else None
+        if metric == INSTRUCTIONS.name:
+            return self.instructions_per_call
+        if "/" in metric:
+            return self.ir.get(metric)
         if metric == COMPILE_TIME.name:
             return self.build.compile_ns if self.build is not None else None
         if (of_build := BUILD_FACTS.get(METRICS[metric])) is not None:
@@ -240,12 +248,14 @@ def _row(case: Case, group: _Group) -> Row:
     )
     if status in ("measured", "same"):
         row = _with_times(row, timed, group)
+    row = replace(row, over=tuple(_over(row, header.gates)))
     shared = [f"same module as {same_as.variant}"] if same_as is not None else []
     if same_as is not None and same_as.variant == header.baseline:
         shared = [f"inert: it changes nothing in {case.toolchain} ({shared[0]})"]
     failed_check = check if own_failure else evidence.checks.get(timed.name)
     remarks = (
         *fate_remarks(case, status, failure, failed_check, None if own_failure or timed is case else timed),
+        *row.over,
         *shared,
         *measuring_remarks(row, len(times.generations), times.unusable.get(case.name, 0)),
         *check_remarks(check),
@@ -254,6 +264,19 @@ def _row(case: Case, group: _Group) -> Row:
         *(f"compiler warning: {warning}" for warning in (build.warnings if build is not None else ())),
     )
     return replace(row, remarks=remarks)
+
+
+def _over(row: Row, gates: Sequence[Gate]) -> Iterator[str]:
+    """Each limit that a row is over."""
+    for gate in gates:
+        if (
+            gate.at_most is not None
+            and row.failure is None
+            and matches(gate, row.case, f"{row.model}/{row.variant}@{row.device}")
+        ):
+            value = row.figure(gate.metric)
+            if value is not None and value > gate.at_most:
+                yield f"over its limit: gate {gate.name} allows {allowance(gate)}, and it has {amount(gate, value)}"
 
 
 def _status(case: Case, failure: Failure | None, group: _Group, *, timed: bool) -> Status:
@@ -302,7 +325,8 @@ def fate_remarks(
     case: Case, status: Status, failure: Failure | None, check: Check | None, stand_in: Case | None
 ) -> Iterator[str]:
     """Why a row has no figures, or that it was not expected to have any."""
-    expectation = "give wrong outputs" if case.expected_mismatch else f'fail with "{case.expected_failure}"'
+    message = f' with "{case.expected_failure}"' if case.expected_failure else ""
+    expectation = "give wrong outputs" if case.expected_mismatch else f"fail{message}"
     if status == "skipped":
         yield f"skipped: {case.skip}"
     elif status == "missing":

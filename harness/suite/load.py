@@ -16,6 +16,7 @@ from harness.suite.schema import (
     DeviceTable,
     FlagSetFile,
     FlagSetTable,
+    GateTable,
     InputTable,
     ListFile,
     ModelTable,
@@ -201,12 +202,24 @@ def _suite(path: Path, table: SuiteFile, flag_sets: Mapping[str, FlagSet]) -> Su
         devices=tuple(_device(name, each) for name, each in table.devices.items()),
         expectations=tuple(Expectation(cases=each.cases, message=each.fails) for each in table.expect),
         groups=tuple(value_of(VariantGroup, group) for group in table.groups),
-        gates=tuple(value_of(Gate, gate, name=name) for name, gate in table.gates.items()),
+        gates=tuple(_gate(name, gate) for name, gate in table.gates.items()),
         ir={phase: tuple(ops) for phase, ops in table.ir.items()},
         include=tuple(table.matrix.include),
         exclude=tuple(table.matrix.exclude),
         **dict(table.measure),
     )
+
+
+def _gate(name: str, table: GateTable) -> Gate:
+    of_change = table.model_fields_set & {"relative", "absolute", "direction"}
+    refuse(
+        f"[gates.{name}]",
+        (
+            table.at_most is not None and bool(of_change),
+            f"at_most limits a value, and {' and '.join(sorted(of_change))} a change; make it two gates",
+        ),
+    )
+    return value_of(Gate, table, name=name)
 
 
 def _variant(name: str, table: VariantTable, flag_sets: Mapping[str, FlagSet]) -> Variant:
@@ -308,6 +321,10 @@ def _model(path: Path, name: str, table: ModelTable) -> Model:
             table.reference == "onnxruntime" and mlir,
             'reference = "onnxruntime" is for onnx files and builders; leave it out',
         ),
+        (
+            table.reference == "expected" and not table.expected,
+            'reference = "expected" is for expected files; name them, or leave it out',
+        ),
         (bool(table.why) and table.check != "none", 'why is for check = "none"; remove it'),
     )
     return value_of(
@@ -332,12 +349,12 @@ def _model(path: Path, name: str, table: ModelTable) -> Model:
 
 def _expected_of_model(model: str, text: str) -> Expectation:
     """What `mismatch` or `fail: part of the message` says of all cases of a model."""
-    if text == "mismatch":
-        return Expectation(cases=f"{model}/*", message=None)
+    if text in ("mismatch", "fail"):
+        return Expectation(cases=f"{model}/*", message="" if text == "fail" else None)
     message = text.removeprefix("fail:").strip()
     if not text.startswith("fail:") or not message:
         raise SuiteError(
-            f"[models.{model}] expect: {shown(text)} must be 'mismatch', or 'fail: ' and a part of the message"
+            f"[models.{model}] expect: {shown(text)} must be 'mismatch', 'fail', or 'fail: ' and a part of the message"
         )
     return Expectation(cases=f"{model}/*", message=message)
 

@@ -41,7 +41,7 @@ _NAMED: dict[str, JsonValue] = {"additionalProperties": False, "propertyNames": 
 _METRIC: dict[str, JsonValue] = {"anyOf": [{"enum": [*METRICS]}, {"pattern": f"^({'|'.join(PHASES)})/."}]}
 _PHASES: dict[str, JsonValue] = {"propertyNames": {"enum": [*PHASES]}}
 _RELEASES = "Releases it is for, as a version specifier: '>=3.8,<4'; empty: all."
-_EXPECT: dict[str, JsonValue] = {"anyOf": [{"const": "mismatch"}, {"pattern": "^fail: ."}, {"type": "null"}]}
+_EXPECT: dict[str, JsonValue] = {"anyOf": [{"enum": ["mismatch", "fail"]}, {"pattern": "^fail: ."}, {"type": "null"}]}
 _FLOORED: dict[str, JsonValue] = {"propertyNames": {"enum": list(FLOORS)}}
 
 
@@ -102,10 +102,11 @@ class ModelTable(_Table):
         default_factory=dict, description="External weights by scope: { model = 'weights.irpa' }."
     )
     expected: list[str] = Field(default_factory=list, description=".npy files with the right outputs, in order.")
-    reference: Literal["auto", "baseline", "onnxruntime"] = Field(
+    reference: Literal["auto", "baseline", "onnxruntime", "expected"] = Field(
         "auto",
         description="What judges outputs beside the float64 reference when no expected files are given: ONNX Runtime "
-        "on the same inputs, or nothing (baseline). auto: ONNX Runtime where the model is in ONNX and it is installed.",
+        "on the same inputs, or nothing (baseline). auto: ONNX Runtime where the model is in ONNX and it is installed. "
+        "expected: the expected files alone judge, within tolerance.",
     )
     check: Literal["auto", "none"] = Field(
         "auto",
@@ -125,8 +126,8 @@ class ModelTable(_Table):
     )
     expect: str | None = Field(
         None,
-        description="How IREE is known to fail on it, under every variant and device: 'fail: part of the message', or "
-        "'mismatch' where its outputs are wrong.",
+        description="How IREE is known to fail on it, under every variant and device: 'fail: part of the message', "
+        "'mismatch' where its outputs are wrong, or 'fail' for any of these.",
         json_schema_extra=_EXPECT,
     )
     tags: list[Name] = Field(default_factory=list)
@@ -280,6 +281,12 @@ class GateTable(_Table):
         allow_inf_nan=False,
         description="Allowed change in the metric's unit: nanoseconds, bytes, instructions or a plain number. With "
         "relative too, a change is allowed that is within either.",
+    )
+    at_most: float | None = Field(
+        None,
+        ge=0,
+        allow_inf_nan=False,
+        description="Instead of a change: what the metric may be at most, in its unit. `harness run` judges it too.",
     )
 
 

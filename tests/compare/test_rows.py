@@ -315,6 +315,8 @@ def test_a_gate_is_of_the_cases_that_its_pattern_matches_and_of_no_control(cases
         (timed("improved", 0.80), {}, "passed"),
         (timed("improved", 0.80), {"direction": "any", "relative": 0.1}, "violated"),
         (timed("inconclusive", 1.50), {}, "passed"),
+        (exact(10, 12), {"at_most": 12}, "passed"),
+        (exact(14, 13), {"at_most": 12}, "violated"),
         (timed("failed", None), {}, None),
     ],
 )
@@ -346,6 +348,7 @@ def test_an_identical_row_passes_every_gate_that_equal_modules_keep(metric: str,
         (timed("regressed", 2.0, reason="because"), {"absolute": 500}, "+0.0005 ms"),
         (exact(10, 13), {"absolute": 2, "direction": "any"}, "±2"),
         (exact(10, 5), {"relative": 0.125, "direction": "decrease"}, "-12.5 %"),
+        (exact(10, 13), {"at_most": 12}, "at most 12"),
     ],
 )
 def test_a_row_says_what_the_gate_allows_that_it_violates(row: Row, limits: dict[str, Any], words: str) -> None:

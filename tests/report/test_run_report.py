@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from harness.errors import ExitCode
+from harness.records.case import Gate
 from harness.records.run import Account, Build, PluginEffect, Reference, Run, Turn
 from harness.report.run_report import build_report, notes_of, reference_sentence
 from harness.report.run_rows import effect_remarks
@@ -98,6 +99,25 @@ def test_what_was_expected_and_does_not_happen_is_said(full_run: Run) -> None:
     assert build_report(unchecked).summary.works_again == works_again
     other = row_of(with_cases(full_run, "strided", expected_failure="another message"), "strided")
     assert other.status == "failed"
+
+
+def test_a_figure_over_a_limit_of_the_suite_fails_the_run(small_run: Run) -> None:
+    """Of a latency, that of the fastest generation counts."""
+    latency = row_of(small_run, "fast").latency
+    assert latency is not None
+
+    def over(**limit: Any) -> list[str]:
+        gate = Gate(name="golden", cases="*/fast@*", **limit)
+        report = build_report(replace(small_run, header=replace(small_run.header, gates=(gate,))))
+        rows = [row for row in report.rows() if row.over]
+        assert (report.summary.over_limit, report.summary.exit_code) == (len(rows), ExitCode(3 if rows else 0))
+        assert all(row.variant == "fast" and row.remarks[0] == row.over[0] for row in rows)
+        return [remark for row in rows for remark in row.over]
+
+    assert over(metric="latency", at_most=latency.low_ns) == []
+    (slow,) = over(metric="latency", at_most=1.0)
+    assert slow.startswith("over its limit: gate golden allows at most 1e-06 ms, and it has ")
+    assert over(metric="device-peak-memory", at_most=0) == []  # of which nothing is known
 
 
 def test_a_case_that_was_lost_fails_and_its_twin_with_it(full_run: Run) -> None:

@@ -32,7 +32,7 @@ WRONG_FORM: list[Mistake] = [
     ('uri = "local-sync"\n', "", "[devices.cpu] uri is missing; add it"),
     ("", EXPECT, "[[expect]] #1 needs exactly one of fails and mismatch = true, and has neither"),
     (INPUT, f'{INPUT}\nexpect = "fail: "',
-        "[models.net] expect: 'fail: ' must be 'mismatch', or 'fail: ' and a part of the message"),
+        "[models.net] expect: 'fail: ' must be 'mismatch', 'fail', or 'fail: ' and a part of the message"),
     ('name = "small"', f"name = [{', '.join(['1234'] * 20)}]",
         "name: [1234, 1234, 1234, 1234, 1234, 1234, 1234, 1234, 1234, 1234,... must be a string"),
     (INPUT, 'inputs = [{ shape = ["a", "b", "c"] }]',
@@ -56,6 +56,10 @@ WRONG_FORM: list[Mistake] = [
 # Suites that are wrong by what they refer to or contradict, which the JSON Schema cannot know.
 WRONG_MEANING: list[Mistake] = [
     ('"stock"', '"stok"', "baseline: there is no variant 'stok'; did you mean \"stock\"?"),
+    (INPUT, f'{INPUT}\nreference = "expected"',
+        "[models.net] reference = \"expected\" is for expected files; name them, or leave it out"),
+    ("", '[gates.g]\nmetric = "copies"\nat_most = 3\nrelative = 0.1',
+        "[gates.g] at_most limits a value, and relative a change; make it two gates"),
     ('"flags.toml"', '"flag.toml"',
         "flagset_files: there is no file 'flag.toml' beside the suite; check the path"),
     ('flagset_files = ["flags.toml"]\n', "",
