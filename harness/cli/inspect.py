@@ -5,14 +5,15 @@ import keyword
 import re
 import shlex
 import shutil
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from string import Template
-from typing import Literal
+from typing import Annotated, Literal
 
-from cyclopts import App
+from cyclopts import App, Parameter
 
 from harness import __version__
 from harness.cache import environments_root
@@ -42,7 +43,9 @@ from harness.stages.options import AblateOptions, BenchOptions, IrOptions, RunOp
 from harness.store.files import writing
 from harness.suite.load import find_list, load_suite
 from harness.suite.schema import Kind, json_schema
+from harness.text import plural
 from harness.toolchain import Toolchain, find_toolchain, get_toolchains, installed_environments, releases_named
+from harness.upstream import write_suites
 
 
 @app.command
@@ -251,14 +254,28 @@ def new_plugin(name: str, *, out: Path | None = None) -> int:
 
 
 @new_app.command(name="suite")
-def new_suite(name: str, *, out: Path = Path()) -> int:
-    """Write a suite of one small program and two variants, which runs as it is.
+def new_suite(
+    name: str,
+    *,
+    out: Path = Path(),
+    source: Annotated[Path | None, Parameter(name="--from")] = None,
+    config: Path | None = None,
+    files: Path | None = None,
+) -> int:
+    """Write a suite of one small program and two variants, or of IREE's own tests, which runs as it is.
 
     Args:
-        name: Of the suite; its files are NAME.toml and NAME.mlir.
+        name: Of the suite; its files are NAME.toml and NAME.mlir, or the folder NAME of inputs and right outputs.
         out: The folder.
+        source: A checkout of iree-test-suites, or a folder of it: its tests become cases.
+        config: With --from, the JSON file of flags, skips and expected failures (default: the one in the checkout).
+        files: With --from, a TOML file with a table [files]: by URL of a test's file, the local one.
     """
     _check_name(name, "suite")
+    if source is not None:
+        return _new_from_upstream(source, name, out, config, files)
+    if config is not None or files is not None:
+        raise UsageError("--config and --files are for tests of iree-test-suites; give --from too")
     file = out / f"{name}.toml"
     change = (
         '# flags of iree-compile; plugins = ["NAME"] too, `harness plugins` lists them\nflags = ["--iree-opt-level=O3"]'
@@ -266,6 +283,15 @@ def new_suite(name: str, *, out: Path = Path()) -> int:
     values = {"name": name, "file": str(file), "mlir": f"{name}.mlir", "subject": "more optimisation", "variant": "o3"}
     _write(out, {f"{name}.toml": "suite.toml.txt", f"{name}.mlir": "program.mlir.txt"}, {**values, "change": change})
     tell(f"{file}: a suite of {name}.mlir in two variants; run it with `harness run {file}`")
+    return ExitCode.OK
+
+
+def _new_from_upstream(source: Path, name: str, out: Path, config: Path | None, files: Path | None) -> int:
+    file, written = write_suites(source, name, out, tell, config=config, files=files)
+    for each in written:
+        for why, tests in Counter(test.why for test in each.left_out).items():
+            tell(f"{each.suite}: without {plural(tests, 'test')}, since {why}")
+    tell(f"{file}: run it with `harness run {file}`, or with --no-measure, which compiles and checks alone")
     return ExitCode.OK
 
 

@@ -1,0 +1,78 @@
+"""Files that upstream's tests name by URL: from a table of local ones, from the cache, or from the network."""
+
+import base64
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import requests
+from pydantic import BaseModel, ConfigDict
+
+from harness.cache import cache_root, trim
+from harness.suite.toml_file import read_toml
+
+# Seconds without a connection, and without a byte.
+_TIMEOUT = (5.0, 30.0)
+_CHUNK = 1 << 20
+_LIMIT_BYTES = 20 * 2**30
+_FOLDER = "fetched"
+
+
+class _Table(BaseModel):
+    """By URL, a local file, relative to the table."""
+
+    model_config = ConfigDict(extra="forbid")
+    files: dict[str, str]
+
+
+class Files:
+    """Finds the file of a URL; a host that cannot be reached is asked once."""
+
+    def __init__(self, table: Path | None, say: Callable[[str], None]) -> None:
+        content = read_toml(table, _Table)[0].files if table is not None else {}
+        self._local = {url: table.parent / file for url, file in content.items() if table is not None}
+        self._say = say
+        self._away: dict[str, str] = {}
+
+    def get(self, url: str) -> Path | str:
+        """The file of a URL, or why it cannot be had."""
+        if url in self._local:
+            file = self._local[url]
+            return file if file.is_file() else f"{file}, which stands for {url}, is not there"
+        kept = cache_root() / _FOLDER / hashlib.sha256(url.encode()).hexdigest()[:32] / Path(urlsplit(url).path).name
+        if kept.is_file():
+            os.utime(kept)
+            return kept
+        host = urlsplit(url).hostname or url
+        if host in self._away:
+            return self._away[host]
+        try:
+            return self._fetched(url, kept)
+        except (requests.RequestException, OSError) as error:
+            answer = getattr(error, "response", None)
+            if answer is not None:
+                return f"{url} answers {answer.status_code}"
+            self._away[host] = f"{host} cannot be reached; give what it has with --files"
+            return self._away[host]
+
+    def _fetched(self, url: str, target: Path) -> Path | str:
+        """The file as the server has it, once it is whole; its hash is held against the one that the server states."""
+        self._say(f"Fetching {url} ...")
+        digest = hashlib.md5(usedforsecurity=False)  # what Azure's blob storage states
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with requests.get(url, stream=True, timeout=_TIMEOUT) as answer:
+            answer.raise_for_status()
+            with tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as file:
+                for chunk in answer.iter_content(_CHUNK):
+                    digest.update(chunk)
+                    file.write(chunk)
+            stated = answer.headers.get("Content-MD5")
+        if stated is not None and stated != base64.b64encode(digest.digest()).decode():
+            Path(file.name).unlink()
+            return f"{url} came damaged; try again"
+        Path(file.name).replace(target)
+        trim((cache_root() / _FOLDER).glob("*/*"), _LIMIT_BYTES)
+        return target

@@ -1,0 +1,70 @@
+"""One test of upstream's, as what a suite needs of it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.metrics import LATENCY
+from harness.models.inputs import Array
+from harness.upstream.values import Value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """What a test is compiled for and runs on: a device of the suite."""
+
+    uri: str
+    backend: str
+    compile_flags: tuple[str, ...]
+    run_flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """A program, what it is called with, and what is right."""
+
+    name: str
+    target: Target
+    mlir: Path
+    function: str
+    inputs: Sequence[Value | Array] = ()
+    expected: Sequence[Value | Path] = ()  # Raw elements, or .npy files
+    parameters: Mapping[str, Path] = field(default_factory=dict)
+    more: Mapping[str, Any] = field(default_factory=dict)  # Further keys of the model's table
+    limits: Mapping[str, float] = field(default_factory=dict)  # What a metric may be at most, in its unit
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeftOut:
+    """A test that does not become part of the suite."""
+
+    name: str
+    why: str
+
+
+# The backend of devices that are no CPU.
+_BACKENDS = {"hip": "rocm", "amdgpu": "rocm", "cuda": "cuda", "vulkan": "vulkan-spirv", "metal": "metal-spirv"}
+_DEFAULT_URI = "local-task"
+# Upstream's tests write statistics of the compiler into a file; here every compile counts its dispatches.
+_STATISTICS = "--iree-scheduling-dump-statistics"
+
+
+def target_of(compile_flags: Iterable[str], run_flags: Iterable[str], uri: str | None = None) -> Target:
+    """The target that flags of iree-compile and of iree-run-module choose."""
+    compile_flags, run_flags = tuple(compile_flags), tuple(run_flags)
+    pairs = (flag.lstrip("-").partition("=") for flag in reversed((*compile_flags, *run_flags)))
+    values = {name: value for name, _, value in pairs}
+    device = values.get("iree-hal-target-device", "local").partition("[")[0]
+    backend = values.get("iree-hal-target-backends") or values.get("iree-hal-local-target-device-backends")
+    return Target(
+        uri=uri or values.get("device") or _DEFAULT_URI,
+        backend=_BACKENDS.get(device) or backend or "llvm-cpu",
+        compile_flags=tuple(flag for flag in compile_flags if not flag.startswith(_STATISTICS)),
+        run_flags=tuple(flag for flag in run_flags if not flag.startswith("--device=")),
+    )
+
+
+def latency_limit(golden_ms: float | None, factor: float) -> dict[str, float]:
+    """A golden time and its tolerance, as a limit in nanoseconds."""
+    return {} if golden_ms is None else {LATENCY.name: golden_ms * factor * 1e6}
