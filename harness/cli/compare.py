@@ -14,7 +14,7 @@ from harness.compare.pairs import require_whole, side_of
 from harness.compare.selfcheck import check_machine
 from harness.compare.sides import Named, require_two, toolchains_here, what_is_named
 from harness.errors import ExitCode, Interrupted, UsageError
-from harness.metrics import LATENCY
+from harness.metrics import METRICS
 from harness.options import Flag, Format, TableFormat
 from harness.process import stop_all
 from harness.records.comparison import Comparison
@@ -163,6 +163,8 @@ def explain(
 
     harness explain latest --within --variant nhwc
 
+    harness explain iree==3.12.0 build/ rdb/stock@cpu --suite suites/esrgan.toml --metric compile-time
+
     What is stopped goes on with --resume. The exit status is 0 whatever it finds.
 
     Args:
@@ -178,7 +180,8 @@ def explain(
         session.progress = progress
         try:
             asked = session.asked()
-            rule = rules_of(asked.head.run.header, asked.head.label, options.floor)[LATENCY.name]
+            header, metric = asked.head.run.header, options.metric
+            rule = rules_of(header, asked.head.label, options.floor, metric=metric)[metric]
             explanation = explain_pair(
                 asked,
                 toolchains_here((asked.base, asked.head), progress.note),
@@ -186,7 +189,8 @@ def explain(
                 progress,
                 created=session.created,
                 command=session.command,
-                directory=session.folder(asked.head.run.header.suite_name),
+                directory=session.folder(header.suite_name),
+                metric=METRICS[metric],
             )
         except KeyboardInterrupt:
             raise Interrupted(session.how_to_go_on) from None

@@ -51,11 +51,11 @@ def judge(estimates: Mapping[str, Estimate], rule: Rule) -> dict[str, tuple[Stan
     }
 
 
-def rules_of(header: Header, label: str, floor: float | None = None) -> dict[str, Rule]:
-    """By metric: a latency floor that the user gives, else the floor of the run's suite, else the metric's own."""
+def rules_of(header: Header, label: str, floor: float | None = None, *, metric: str = LATENCY.name) -> dict[str, Rule]:
+    """By metric: the floor that the user gives for one, else the floor of the run's suite, else the metric's own."""
     floors = FLOORS | header.floors
     if floor is not None:
-        floors[LATENCY.name] = floor
+        floors[metric] = floor
     for name, share in floors.items():
         if not (math.isfinite(share) and 0 < share < 1):
             raise UsageError(f"{label}: its floor of {name} is {share:g}, and must lie between 0 and 1; correct it")

@@ -4,7 +4,7 @@ import math
 import shlex
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -230,29 +230,40 @@ def _median(generations: tuple[FloatArray, ...]) -> float | None:
 
 
 def sample_compiles(base: Module, head: Module, cpus: frozenset[int] | None, limits: Limits, number: int) -> Generation:
-    """Compile both sides on the same core, nothing from the cache; the one that comes first changes each time."""
-    sides = [(BASE, base), (HEAD, head)]
-    ns = {name: _compile_ns(name, side, cpus, limits) for name, side in (sides if number % 2 == 0 else sides[::-1])}
-    return Generation(
+    """One generation of a row of compile times."""
+    return compile_both(base, head, cpus, limits, number)[0]
+
+
+def compile_both(
+    base: Module, head: Module, cpus: frozenset[int] | None, limits: Limits, number: int, flags: Sequence[str] = ()
+) -> tuple[Generation, str, str]:
+    """Compile both sides on the same core, nothing from the cache, in turns of order; and what either compiler said."""
+    sides = [(BASE, base), (HEAD, head)][:: 1 if number % 2 == 0 else -1]
+    done = {name: _compile(name, side, cpus, limits, flags) for name, side in sides}
+    ns = {name: float(finished.wall_ns) for name, finished in done.items()}
+    generation = Generation(
         log_ratio=math.log(ns[HEAD] / ns[BASE]) if min(ns.values()) > 0 else None,
         base=ns[BASE],
         head=ns[HEAD],
         rounds=1,
         seconds=sum(ns.values()) / 1e9,
     )
+    return generation, done[BASE].stderr, done[HEAD].stderr
 
 
-def _compile_ns(name: str, side: Module, cpus: frozenset[int] | None, limits: Limits) -> float:
+def _compile(
+    name: str, side: Module, cpus: frozenset[int] | None, limits: Limits, flags: Sequence[str]
+) -> process.Finished:
     if side.loadable.toolchain.compiler_is_gone:
         raise CaseError("compile", f"the compiler that made the {name} was built again since, so it cannot be timed")
     with tempfile.TemporaryDirectory(prefix="harness-compile-") as folder:
         for file, link in ((side.mlir, MODEL_FILE), *((file, file.name) for file in side.files)):
             (Path(folder) / link).symlink_to(file.resolve())
-        command = [str(side.loadable.toolchain.iree_compile), *side.build.command[1:]]
+        command = [str(side.loadable.toolchain.iree_compile), *side.build.command[1:], *flags]
         try:
             done = process.run(command, cwd=Path(folder), limits=limits, cpus=cpus)
         except OSError as error:
             raise CaseError("compile", f"iree-compile cannot be started ({error.strerror})") from None
     if not done.ok:
         raise CaseError("compile", f"the {name}'s iree-compile {done.how_it_ended(limits)}", done.stderr)
-    return float(done.wall_ns)
+    return done

@@ -110,7 +110,8 @@ def attribute(
             return Sampled(latency=latency, base=profiles[0], head=profiles[1], seconds=seconds)
 
         generations = Generations(lambda number: once(method, number, partial(measure, number)))
-        return judge_parts(executables, generations, task, method=method, on_beyond=on_beyond)
+        parts = parts_of(executables, generations(0))
+        return judge_parts(parts, generations, task, method=method, on_beyond=on_beyond)
 
     notes: tuple[str, ...] = ()
     if all(can_profile(module.loadable.toolchain) for module in modules):
@@ -123,16 +124,15 @@ def attribute(
 
 
 def judge_parts(
-    executables: Executables,
+    parts: Iterable[Counterparts],
     generations: Generations,
     like: Task,
     *,
     method: Method,
     on_beyond: OnBeyond = lambda _sentence: None,
 ) -> Attribution:
-    """Judge the latency and each part over generations that they share."""
+    """Judge the whole case and each part over generations that they share."""
     first = generations(0)
-    parts = match_parts(_ran(BASE, executables[0], first.base), _ran(HEAD, executables[1], first.head))
     seen: Counter[str] = Counter()
     rows: dict[str, Counterparts] = {}
     for part in parts:  # a number tells those apart that do the same
@@ -169,6 +169,11 @@ def judge_parts(
         generations=tuple(taken),
         notes=tuple(_notes(taken[-1], base_elsewhere, head_elsewhere)),
     )
+
+
+def parts_of(executables: Executables, first: Sampled) -> tuple[Counterparts, ...]:
+    """The dispatches of both programs that a call has, as parts."""
+    return match_parts(_ran(BASE, executables[0], first.base), _ran(HEAD, executables[1], first.head))
 
 
 def _ran(side: str, executables: Sequence[Executable], profile: Profile) -> tuple[Executable, ...]:

@@ -82,6 +82,8 @@ def labels_of(base: SideFacts, head: SideFacts) -> Labels:
 def explanation_sentence(explanation: Explanation) -> str:
     """How much the latency changes, in which dispatches, and what differs there; what is left where nothing does."""
     labels = labels_of(explanation.base, explanation.head)
+    if explanation.method == "passes":
+        return f"The compile of {explanation.case} {_how_much(explanation.latency, labels)}: {_passes(explanation)}."
     how_much = f"{explanation.case} {_how_much(explanation.latency, labels)}"
     if not explanation.schedule and not any(part.differs_at for part in explanation.parts):
         return f"{how_much}: {_what_is_left(explanation)}."
@@ -238,7 +240,7 @@ def _outside_words(base: Elsewhere, head: Elsewhere) -> str:
     return ", ".join(f"{name} {'+' if change > 0 else '-'}{time_text(change)}" for name, change in largest if change)
 
 
-def _uncertain(explanation: Explanation, total_ns: float) -> list[str]:
+def _uncertain(explanation: Explanation, total_ns: float, noun: str = "dispatch") -> list[str]:
     """Where no part's change is certain: what may be it, or that all of it stays as it is."""
     parts = explanation.parts
     if not total_ns:
@@ -249,7 +251,28 @@ def _uncertain(explanation: Explanation, total_ns: float) -> list[str]:
         return []
     largest = max(parts, key=lambda part: abs(part.change_ns))
     named = f"{_who([largest])} seems to change most, by {time_text(largest.change_ns)}"
-    return [f"no dispatch's change is certain by itself; {named}{_why([largest])}"]
+    return [f"no {noun}'s change is certain by itself; {named}{_why([largest])}"]
+
+
+# --- compiles ---
+
+
+def _passes(explanation: Explanation) -> str:
+    """Which passes take another time, those that follow the compile as a whole first, and their shares of that."""
+    total = _change_ns(explanation)
+    changes = [(part.operation, part.change_ns) for part in explanation.parts if part.verdict in _CERTAIN]
+    if not changes:
+        return (*_uncertain(explanation, total, "pass"), "no pass is certain to take another time")[0]
+    small = _SMALL * max(abs(change) for _, change in (*changes, ("", total)))
+    large = sorted(changes, key=lambda each: (each[1] * total < 0, -abs(each[1])))[:_MOST_GROUPS]
+    rest = total - sum(part.change_ns for part in explanation.parts) if total else 0.0
+    clauses = [(f"{name} takes", change) for name, change in large]
+    clauses.append(("shorter passes and what is in no pass take", rest))
+    return "; ".join(
+        f"{who} {_more(change)}{f', {change / total * 100:.0f} % of the difference' if change * total > 0 else ''}"
+        for who, change in clauses
+        if abs(change) >= small
+    )
 
 
 # --- nothing differs ---

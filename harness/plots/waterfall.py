@@ -16,6 +16,7 @@ from harness.report.explanation_page import (
     part_names,
     signed,
     unit_of_call,
+    whole_of,
 )
 from harness.report.forest import Tone
 from harness.report.units import Unit, compared, interval_text, percent
@@ -97,7 +98,7 @@ def draw_waterfall(explanation: Explanation, top: int | None = None) -> Drawing:
     ratio = interval_text(row.ratio, row.ci_low, row.ci_high)
     lines = [
         explanation.sentence or "What differs is not known.",
-        f"One call: {figures[0]} on base, {figures[-1]} on head; ratio {ratio}.",
+        f"{whole_of(explanation).capitalize()}: {figures[0]} on base, {figures[-1]} on head; ratio {ratio}.",
     ]
 
     def paint(canvas: Canvas) -> None:
@@ -143,7 +144,7 @@ def _draw_steps(canvas: Canvas, steps: Sequence[Step], figures: Sequence[str], u
         if step.why:
             canvas.note(MARGIN, canvas.down(_WHY) + _WHY / 2 - 4, cut(step.why, ROOM))
     height = canvas.y - top
-    axes = canvas.axes(left, top, room - label, height, xlabel=f"time of one call ({unit.name})")
+    axes = canvas.axes(left, top, room - label, height, xlabel=f"time ({unit.name})")
     canvas.down(44)
     starts, ends = ([max(at, begin_ns) / unit.size for at in side] for side in
                     ([step.start_ns for step in steps], [step.end_ns for step in steps]))  # fmt: skip

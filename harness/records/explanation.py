@@ -9,7 +9,8 @@ from harness.records.comparison import Row, SideFacts, Verdict
 _BEYOND_A_CALL = 0.05
 
 # How the time of a dispatch was measured: inside the program, by the runtime's own profile, or each dispatch alone.
-Method = Literal["profile", "alone"]
+# With `passes` it is not calls that are explained but compiles: parts are passes, by iree-compile's own clocks.
+Method = Literal["profile", "alone", "passes"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +59,7 @@ class Explanation:
     base: SideFacts
     head: SideFacts
     method: Method
-    latency: Row  # Of the case, without any profile, measured in the same generations
+    latency: Row  # Of the case, without any profile, measured in the same generations; of passes, the compile time
     parts: tuple[Part, ...]  # Those that change the latency most come first
     base_elsewhere: Elsewhere  # Of base; head_elsewhere of head
     head_elsewhere: Elsewhere

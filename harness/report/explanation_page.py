@@ -91,6 +91,11 @@ def _tells_most(part: Part) -> bool:
     return is_changed(part) or bool(not part.is_timed and part.differs_at)
 
 
+def whole_of(explanation: Explanation) -> str:
+    """What the lines add up to, in words."""
+    return "one compile" if explanation.method == "passes" else "one call"
+
+
 def call_ns(explanation: Explanation) -> tuple[float, float]:
     """What one call of base and of head takes; 0 where no generation could be measured."""
     values = (explanation.latency.base_value, explanation.latency.head_value)
@@ -113,7 +118,8 @@ def time_lines(explanation: Explanation, *, most: int | None = None) -> list[Tim
         lines.append(TimeLine(kind="parts", name=name, base_ns=base_ns, head_ns=head_ns))
     base_ns, head_ns = call_ns(explanation)
     judged = _figures_of(explanation.latency) | {"base_ns": base_ns, "head_ns": head_ns}
-    call = TimeLine(kind="call", name="one call" if explanation.adds_up else "one call, as a whole", **judged)
+    whole = whole_of(explanation)
+    call = TimeLine(kind="call", name=whole if explanation.adds_up else f"{whole}, as a whole", **judged)
     return [*lines, *(elsewhere_lines(explanation) if explanation.adds_up else ()), call]
 
 
@@ -139,6 +145,8 @@ def elsewhere_lines(explanation: Explanation) -> list[TimeLine]:
 
 def _host_name(explanation: Explanation) -> str:
     """What stands for the part of the latency that is nothing else's: `host and waits`, and what has no time."""
+    if explanation.method == "passes":
+        return "in no pass: start, parsing, verification, output"
     untimed = [] if all(part.is_timed for part in explanation.parts) else ["what is not timed"]
     on_queue = explanation.base_elsewhere.device_ns or explanation.head_elsewhere.device_ns
     names = ["host", *([] if on_queue else ["copies", "fills"]), "waits", *untimed]
@@ -183,6 +191,11 @@ def _time_fields(unit: Unit) -> list[Field[TimeLine]]:
 
 def method_line(explanation: Explanation) -> str:
     """How the times of dispatches came about, what that costs, and how far they add up."""
+    if explanation.method == "passes":
+        return (
+            "Both sides are compiled in turns, on one thread, with --mlir-timing: a pass has the time of all its runs, "
+            "without those of passes that it runs. SerializeTargetExecutables has the code generation of LLVM."
+        )
     sides = (explanation.base_elsewhere, explanation.head_elsewhere)
     if explanation.method == "profile":
         base, head = (percent(side.profiled_ratio, decimals=1) for side in sides)
@@ -214,7 +227,9 @@ def page(explanation: Explanation, view: View) -> Page:
     lines = time_lines(explanation, most=None if view.full else _MOST_PARTS)
     columns = pages.filled(tabulate(_fields(explanation, lines[-1]), lines))
     schedule: list[pages.Part] = [Heading("Schedule"), Bullets(explanation.schedule)]
-    if not explanation.schedule:
+    if explanation.method == "passes":
+        schedule = []
+    elif not explanation.schedule:
         schedule = [Paragraph("Outside of dispatches, the two programs are the same as far as is known.", "dim")]
     method = (sides_table(explanation.base, explanation.head), Code(shlex.join(explanation.command), "sh"))
     return Page(
@@ -225,7 +240,7 @@ def page(explanation: Explanation, view: View) -> Page:
             pages.Warnings([f"{note[:1].upper()}{note[1:]}" for note in explanation.notes]),
             Table(title="Where the time goes", columns=columns, tones=[line.tone for line in lines]),
             Paragraph(method_line(explanation), "dim"),
-            *_what(explanation, view),
+            *(() if explanation.method == "passes" else _what(explanation, view)),
             *schedule,
             Steps(_steps(explanation, view)),
             Fold("How it was measured, and what repeats it", method, aside=True),
@@ -301,7 +316,8 @@ def _steps(explanation: Explanation, view: View) -> list[Step]:
     base, head = explanation.base, explanation.head
     if head.variants and explanation.latency.verdict in CHANGED:
         of_case = ("--case", explanation.case, "--over", "flags", "--base", *base.variants)
-        command = shlex.join(("harness", "bisect", head.suite, *of_case))
+        of_metric = () if explanation.latency.metric == LATENCY.name else ("--metric", explanation.latency.metric)
+        command = shlex.join(("harness", "bisect", head.suite, *of_case, *of_metric))
         steps.append(Step("find out what each of its flags and plugins does", command))
     if explanation.id and explanation.adds_up and any(part.is_timed for part in explanation.parts):
         folder = shlex.quote(view.folder(explanation.id))

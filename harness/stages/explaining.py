@@ -18,10 +18,11 @@ from harness.errors import CaseError, UsageError
 from harness.explain.attribute import LATENCY_ROW, Attribution, Once, Sampled, attribute, sides_ns
 from harness.explain.code import Code, final_code
 from harness.explain.ir_diff import Program, schedule_differences, with_differences
+from harness.explain.passes import attribute_passes
 from harness.explain.summary_sentence import explanation_sentence, labels_of
 from harness.ir.differences import EXECUTABLE_PHASES, ProgramParts, read_parts, target_changes
 from harness.measure.session import only_one_measures
-from harness.metrics import LATENCY
+from harness.metrics import LATENCY, TIMED, Metric
 from harness.process import Limits
 from harness.progress import Progress
 from harness.records.explanation import Explanation, Method, Part
@@ -57,7 +58,7 @@ class AskedPair:
 class _Programs:
     modules: tuple[Module, Module]
     compiled: tuple[Compiled, Compiled]
-    parts: tuple[ProgramParts, ProgramParts]
+    parts: tuple[ProgramParts, ProgramParts]  # Without executables where compiles are explained, and not calls
     unread: Mapping[str, str]  # Phases that are left out, and why
 
 
@@ -70,15 +71,17 @@ def explain_pair(
     created: datetime,
     command: Sequence[str] = (),
     directory: ExplanationDirectory | None = None,
+    metric: Metric = LATENCY,
 ) -> Explanation:
-    """Say of a case where its time goes on two sides, and what the compiler did differently there."""
+    """Say of a case where the time of its calls or compiles goes on two sides, and what the compiler did there."""
     pair, both = asked.pair, (asked.base, asked.head)
     # Within a run, each side is called by its variant.
     called = [[each.variant] for each in pair.both] if asked.within else [[], []]
     facts = [side_facts(side, (*names, side.label)[0], names) for side, names in zip(both, called, strict=True)]
-    programs = _programs(asked, toolchains, policy.limits, progress)
+    is_of_calls = metric is LATENCY
+    programs = _programs(asked, toolchains, policy.limits, progress, read=is_of_calls)
     found = _measure(programs, policy, progress, directory)
-    changed = [part for part in found.parts if is_changed(part) or not part.is_timed]
+    changed = [part for part in found.parts if is_of_calls and (is_changed(part) or not part.is_timed)]
     codes, code_notes = _final_codes(programs, changed, progress)
     # As titles call them: `IREE 3.10.0`, `commit 9b05f1760b`; words of a user may be paths and hashes.
     short = [replace(each, label=name) for each, name in zip(facts, side_names(*facts), strict=True)]
@@ -87,7 +90,8 @@ def explain_pair(
         Program(label=label, executables={each.name: each for each in parts.executables}, code=code)
         for label, parts, code in zip(labels, programs.parts, codes, strict=True)
     ]
-    row = measured_row(pair, LATENCY, found.latency, policy.rule.floor)
+    schedule = schedule_differences(programs.modules[0].build, programs.modules[1].build, labels)
+    row = measured_row(pair, metric, found.latency, policy.rule.floor)
     base_ns, head_ns = sides_ns(found.latency) or (None, None)
     explanation = Explanation(
         id="",
@@ -101,7 +105,7 @@ def explain_pair(
         parts=tuple(with_differences(part, sides[0], sides[1]) for part in found.parts),
         base_elsewhere=found.base_elsewhere,
         head_elsewhere=found.head_elsewhere,
-        schedule=schedule_differences(programs.modules[0].build, programs.modules[1].build, labels),
+        schedule=schedule if is_of_calls else (),
         notes=(*_notes(asked, programs), *found.notes, *code_notes),
         settings={
             **{name: getattr(policy.rule, name) for name in _OF_RULE},
@@ -149,12 +153,15 @@ def explain_command(asked: AskedPair) -> tuple[str, ...]:
 
 
 def _programs(
-    asked: AskedPair, toolchains: Mapping[ToolchainRecord, Toolchain], limits: Limits, progress: Progress
+    asked: AskedPair, toolchains: Mapping[ToolchainRecord, Toolchain], limits: Limits, progress: Progress, *, read: bool
 ) -> _Programs:
     of_base, of_head = asked.pair.both
     base = compiled_in_run(asked.base, of_base, toolchains[asked.base.toolchains[of_base.toolchain]], limits)
     head = compiled_in_run(asked.head, of_head, toolchains[asked.head.toolchains[of_head.toolchain]], limits)
     (_, base_compiled), (_, head_compiled) = base, head
+    modules, compiled, none = (base[0], head[0]), (base[1], head[1]), ProgramParts(program={}, executables=())
+    if not read:
+        return _Programs(modules=modules, compiled=compiled, parts=(none, none), unread={})
     phases = head_compiled.reached(base_compiled.reached(EXECUTABLE_PHASES))
     progress.stage("IR", 2)
     parts, unread = at_readable_phases(phases, lambda left: (_parts(base_compiled, left), _parts(head_compiled, left)))
@@ -162,7 +169,7 @@ def _programs(
     for name, of_side in zip(("base", "head"), parts, strict=True):
         if not of_side.executables:
             raise CaseError("ir", f"the {name}'s program has no dispatch, so there is nothing to tell apart in it")
-    return _Programs(modules=(base[0], head[0]), compiled=(base_compiled, head_compiled), parts=parts, unread=unread)
+    return _Programs(modules=modules, compiled=compiled, parts=parts, unread=unread)
 
 
 def _parts(compiled: Compiled, phases: Sequence[str]) -> ProgramParts:
@@ -194,6 +201,8 @@ def _measure(
         tempfile.TemporaryDirectory(prefix="harness-explain-", ignore_cleanup_errors=True) as folder,
     ):
         progress.stage(f"Measure ({policy.budget_s:.0f} s at most)", 1)
+        if not base.executables:
+            return attribute_passes(programs.modules, policy, once=counted, on_beyond=note_once)
         executables = base.executables, head.executables
         found = attribute(programs.modules, executables, policy, Path(folder), once=counted, on_beyond=note_once)
     progress.step("")
@@ -251,7 +260,8 @@ def _notes(asked: AskedPair, programs: _Programs) -> list[str]:
     if of_base.id != of_head.id:
         how = redefinition((of_base, asked.base), (of_head, asked.head))
         notes.append(f"The two sides define the case differently: {how}")
-    if programs.modules[0].build.module_sha256 == programs.modules[1].build.module_sha256:
+    of_calls = bool(programs.parts[0].executables)
+    if of_calls and programs.modules[0].build.module_sha256 == programs.modules[1].build.module_sha256:
         notes.append("Both modules have the same bytes, so only the runtime, its flags or the machine can differ")
     if changes := target_changes(programs.parts[0].target, programs.parts[1].target):
         notes.append(f"They are compiled for different targets: {'; '.join(changes)}")
@@ -279,6 +289,9 @@ class ExplanationSession(SidesSession[ExplainOptions, ExplanationDirectory]):
     ) -> None:
         """What is wrong with the options shows at once."""
         sides, case = _apart(options)
+        if options.metric not in TIMED:
+            how = "give latency, which is explained by dispatch, or compile-time, by pass of the compiler"
+            raise UsageError(f"--metric {options.metric}: harness explain says where time goes; {how}")
         if options.within:
             self.named: tuple[Named, ...] = (find_folder(sides[0], options.results, kind="run"),)
         else:

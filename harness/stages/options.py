@@ -182,12 +182,13 @@ class ExplainOptions(Judging, Results, Compiling, Timing, Loudness):
             case. With --within, one run and the case.
         within: Explain a variant of a run beside its baseline.
         variant: With --within, the variant.
+        metric: What is explained: latency, by dispatch, or compile-time, by pass of the compiler.
         suite: Suite for sides that are toolchains or commits (default: that of the other side's run).
         case: The case, as harness list shows it (default: the only one there is).
         resume: Go on with this explanation, with its own settings.
-        budget: Wall seconds for looking at dispatches; confirming what is found comes on top.
+        budget: Wall seconds for looking at dispatches or passes; confirming what is found comes on top.
         row_cap: Wall seconds where the budget has no room for a verdict on what differs by far more than the noise.
-        floor: Relative change below which nothing is called changed (default: the suite's, else 0.01).
+        floor: Relative change below which nothing is called changed (default: the suite's, else the metric's).
         results: Where the explanation is kept, and the runs that are made for sides.
         call_timeout_s: Seconds after which a turn or a profile is stopped.
     """
@@ -196,6 +197,7 @@ class ExplainOptions(Judging, Results, Compiling, Timing, Loudness):
     _: KW_ONLY
     within: Flag = False
     variant: str | None = None
+    metric: str = LATENCY.name
     suite: Path | None = None
     case: str | None = None
     resume: Annotated[Path | None, NAMED] = None

@@ -43,6 +43,7 @@ WAITS = "waits for whoever measures there; leave one of them out"
         ("report a --full-out x.md", "--full-out is for --format github; give that too, or leave --full-out out"),
         ("run", "give either a suite, as in `harness run suites/esrgan.toml`, or --resume with a run directory"),
         ("run --resume nowhere --toolchain 3.12.0", "own settings; leave out --toolchain"),
+        ("explain a b --metric copies", "--metric copies: harness explain says where time goes; give latency, which"),
         (f"selfcheck suite.toml {ON}", "run it on each host, without --fleet"),
         ("run small.toml --quiet --verbose", "--quiet and --verbose contradict each other; leave one of them out"),
         (f"run small.toml --shard 1/2 {ON}", "over its hosts by itself; leave --shard out"),

@@ -89,6 +89,19 @@ def test_a_slow_variant_is_explained_drawn_and_printed_again(runs: Harness) -> N
     assert out.stat().st_size > 1_000
 
 
+def test_compiles_of_two_variants_are_explained_by_pass(runs: Harness) -> None:
+    command = ("explain", "--within", BASE, "--variant", "slow", "--metric", "compile-time")
+    ended = runs(*command, "--budget", "0.1", "--row-cap", "0.1")
+    assert ended.returncode == 0, ended.stderr
+    assert "The compile of product/slow@cpu " in ended.words and "What differs there" not in ended.words
+    assert all(line in ended.words for line in ("SerializeTargetExecutables ", "in no pass: start,", "one compile "))
+    found = document(runs("report", "latest", "--format", "json"))
+    assert (found["method"], found["latency"]["metric"]) == ("passes", "compile-time")
+    assert found["base_elsewhere"]["host_ns"] > 0 < found["head_elsewhere"]["host_ns"]
+    assert runs("plot", "latest", "--kind", "waterfall", "--out", "compile.svg").returncode == 0
+    assert "One compile" in (runs.folder / "compile.svg").read_text()
+
+
 # --- Two runs ---
 
 

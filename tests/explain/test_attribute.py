@@ -12,7 +12,7 @@ from harness.compare.engine import Generation, Task, decide
 from harness.compare.samplers import MeasurementPolicy
 from harness.errors import CaseError
 from harness.explain import attribute as attributing
-from harness.explain.attribute import Attribution, Generations, Sampled, attribute, judge_parts, sides_ns
+from harness.explain.attribute import Attribution, Generations, Sampled, attribute, judge_parts, parts_of, sides_ns
 from harness.explain.parts import match_parts
 from harness.explain.profile import Profile, Unprofiled
 from harness.ir.differences import Executable
@@ -142,7 +142,8 @@ def judged(
     sample: Callable[[int], Sampled], base: Sequence[Executable] = EXECUTABLES, head: Sequence[Executable] = EXECUTABLES
 ) -> Attribution:
     like = Task(name="", sample=lambda number: sample(number).latency, rule=Rule(), budget_s=60)
-    return judge_parts((base, head), Generations(sample), like, method="profile")
+    generations = Generations(sample)
+    return judge_parts(parts_of((base, head), generations(0)), generations, like, method="profile")
 
 
 def by_operation(attribution: Attribution) -> dict[str, Part]:

@@ -127,6 +127,12 @@ SAID = {
         "10>10.1 inconclusive", *UNSURE, base=a_side(variants=("stock",)), head=a_side(variants=("fast",))
     ),
     "nothing is known": explained("?>? failed", *UNSURE),
+    "passes and what is in none": explained(
+        *("1000>1900 regressed", "Tile 100>700 regressed", "CSE 100>70 improved", "Fold 200>400 regressed"),
+        *("Link 0>10 new", "Inline 90>90 unchanged"),
+        method="passes",
+    ),
+    "no pass is certain": explained("1000>1200 regressed", *UNSURE, method="passes"),
     "nothing differs": explained("10>12 regressed", SAME),
     "nothing differs within a release": explained("10>12 regressed", SAME, head=a_side("3.10.0", label="b")),
     "nothing differs or changes": explained("10>12 unchanged", SAME),
