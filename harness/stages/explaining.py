@@ -38,7 +38,7 @@ from harness.store.folders import find_folder
 from harness.store.run_directory import load_run
 from harness.store.work_directory import ExplanationDirectory
 from harness.suite.cases import case_meant
-from harness.text import did_you_mean, plural
+from harness.text import did_you_mean, plural, shown
 from harness.toolchain import Toolchain
 
 _OF_RULE = ("floor", "alpha", "confirm_alpha", "confidence", "first_look")
@@ -295,7 +295,7 @@ class ExplanationSession(SidesSession[ExplainOptions, ExplanationDirectory]):
         if options.within:
             self.named: tuple[Named, ...] = (find_folder(sides[0], options.results, kind="run"),)
         else:
-            self.named = tuple(what_is_named(word, options.results) for word in sides)
+            self.named = tuple(_side_named(word, options) for word in sides)
         kept = replace(options, words=words_of(self.named), case=case)  # said so that they mean the same tomorrow
         super().__init__(kept, self.named, words, folder)
 
@@ -321,6 +321,15 @@ class ExplanationSession(SidesSession[ExplainOptions, ExplanationDirectory]):
         for side in (base, head):
             require_whole(side)
         return AskedPair(pair=pair_of_runs(base, head, case), base=base, head=head)
+
+
+def _side_named(word: str, options: ExplainOptions) -> Named:
+    try:
+        return what_is_named(word, options.results)
+    except UsageError:
+        if len(options.words) == 2 and "/" in word and "@" in word:  # it has the form of a case
+            raise UsageError(f"{shown(word)}: is no side, and a case has two sides before it; {_FORM}") from None
+        raise
 
 
 def _apart(options: ExplainOptions) -> tuple[tuple[str, ...], str | None]:

@@ -56,6 +56,7 @@ BASE = a_side(STOCK, FAST, label="results/base")
     ("words", "options", "sentence"),
     [
         ("a", {}, "give two sides and a case, as in `harness explain"),
+        ("iree==3.12.0 m/v@d", {}, "m/v@d: is no side, and a case has two sides before it; give two sides and a case"),
         ("a b c", {"case": "d"}, "c and --case d both say which case is meant; leave one of them out"),
         ("a b", {"variant": "fast"}, "or one run with --within and --variant"),
         ("a b c", {"within": True}, "or one run with --within and --variant"),
