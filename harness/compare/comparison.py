@@ -194,6 +194,7 @@ def conclude(
     name: str = "",
     command: tuple[str, ...] = (),
     hosts: Sequence[HostRecord] = (),
+    remarks: Sequence[str] = (),  # On the toolchains, see harness.compare.sides
 ) -> Comparison:
     """The whole comparison: with what is known and counted, gates, notes and the commands that repeat each row."""
     base, head, options = plan.base, plan.head, plan.options
@@ -237,7 +238,7 @@ def conclude(
         rows=tuple(rows),
         summary=summarise(rows),
         means=geometric_means(rows),
-        notes=(*_notes(plan), *unused),
+        notes=(*remarks, *_notes(plan), *unused),
         settings=_settings(plan),
         command=command,
         hosts=tuple(hosts),

@@ -103,8 +103,15 @@ def toolchains_here(sides: Sequence[Side], on_install: Callable[[str], None]) ->
                 f"The compiler of {record.version} was built again since; what it made is taken from the cache, and "
                 f"runs on the runtime of {runtime.version}"
             )
-            sha256 = record.compiler_sha256
-            toolchain = replace(runtime, version=record.version, compiler_sha256=sha256, compiler_is_gone=True)
+            gone = f"its compiler was built again since, and its modules run on the runtime of {runtime.version}"
+            toolchain = replace(
+                runtime,
+                version=record.version,
+                revision=record.revision,
+                compiler_sha256=record.compiler_sha256,
+                compiler_is_gone=True,
+                remarks=(gone,),
+            )
         here[record] = toolchain
     return here
 
@@ -127,11 +134,16 @@ def _describe_hosts(environments: Mapping[str, Environment]) -> str:
 
 
 def describe_toolchains(header: Header) -> tuple[str, ...]:
-    """Release and revision of each: `3.12.0 (f17ed20a11)`."""
-    return tuple(
-        f"{record.version} ({record.revision[:10]})" if record.revision else record.version
-        for record in header.toolchains
-    )
+    """Release and revision of each, and what is remarkable: `3.12.0 (f17ed20a11)`."""
+    more = {record: ", ".join(filter(None, (record.revision[:10], *record.remarks))) for record in header.toolchains}
+    return tuple(f"{record.version} ({said})" if said else record.version for record, said in more.items())
+
+
+def remarks_on(sides: Iterable[Side], toolchains: Mapping[ToolchainRecord, Toolchain]) -> tuple[str, ...]:
+    """What bears on all that is measured with the toolchains of these sides, as sentences."""
+    records = dict.fromkeys(record for side in sides for record in side.toolchains.values())
+    found = {record: toolchains.get(record, record).remarks for record in records}
+    return tuple(f"IREE {record.version}: {remark}" for record, remarks in found.items() for remark in remarks)
 
 
 def side_facts(side: Side, label: str, variants: Iterable[str] = ()) -> SideFacts:

@@ -326,6 +326,7 @@ class ToolchainRecord:
     revision: str
     compiler_sha256: str
     runtime_sha256: str = ""  # "": not known
+    remarks: tuple[str, ...] = ()  # What a reader of its figures has to know, as clauses
 
     def has_runtime_of(self, other: ToolchainRecord) -> bool:
         """Whether modules of both run on the same runtime."""

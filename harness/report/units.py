@@ -155,7 +155,7 @@ _LONGEST = 400
 # Invisible, or changing what is around them: formats and directions, surrogates, private use, unassigned, and marks
 # that would be stacked over the character before.
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Mn", "Me", "Zl", "Zp"})
-_REVISION = re.compile(r" \([0-9a-f]+\)$")
+_REVISION = re.compile(r" \([^()]*\)$")
 _RELEASE_PREFIX = "iree=="
 _MOST_VARIANTS = 3
 _COMMIT_DIGITS = 10

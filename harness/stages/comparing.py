@@ -10,6 +10,7 @@ from harness.compare.engine import STOPPED
 from harness.compare.options import CompareOptions
 from harness.compare.pairs import Side
 from harness.compare.remeasure import RowBench, StoppedWithRows, remeasure
+from harness.compare.sides import remarks_on
 from harness.errors import HarnessError, Interrupted, RunError
 from harness.metrics import LATENCY
 from harness.records.comparison import Comparison, Explained, Row
@@ -65,6 +66,7 @@ def compare_sides(
         environment=session.environment,
         created=session.created.isoformat(timespec="seconds"),
         command=session.command,
+        remarks=remarks_on((base, head), toolchains),
     )
     directory = session.folder(head.run.header.suite_name)
     if options.remeasure:

@@ -13,7 +13,7 @@ from typing import get_args
 from harness.compare.pairs import Pair, Side, pair_runs, redefinition, require_whole, side_of, words_of_sides
 from harness.compare.rows import measured_row
 from harness.compare.samplers import MeasurementPolicy, Module, words_of_modules
-from harness.compare.sides import Named, side_facts, what_is_named
+from harness.compare.sides import Named, remarks_on, side_facts, what_is_named
 from harness.errors import CaseError, UsageError
 from harness.explain.attribute import LATENCY_ROW, Attribution, Once, Sampled, attribute, sides_ns
 from harness.explain.code import Code, final_code
@@ -106,7 +106,7 @@ def explain_pair(
         base_elsewhere=found.base_elsewhere,
         head_elsewhere=found.head_elsewhere,
         schedule=schedule if is_of_calls else (),
-        notes=(*_notes(asked, programs), *found.notes, *code_notes),
+        notes=(*remarks_on(both, toolchains), *_notes(asked, programs), *found.notes, *code_notes),
         settings={
             **{name: getattr(policy.rule, name) for name in _OF_RULE},
             "budget_s": policy.budget_s,

@@ -286,7 +286,11 @@ def compiled_in_run(side: Side, case: Case, toolchain: Toolchain, limits: Limits
         why = build.failure.message if build is not None and build.failure is not None else case.skip
         raise CaseError("compile", f"{side.label}: {case.name} was not compiled ({why or 'it was left out'})")
     if toolchain.compiler_is_gone:
-        raise ToolchainError(f"{side.label}: its IREE {case.toolchain} was built again since; make the run again")
+        what = f"commit {toolchain.revision[:10]}" if toolchain.revision else "it"
+        raise ToolchainError(
+            f"{side.label}: IREE {case.toolchain} was built again since, and IR comes from the compiler that made the "
+            f"module; build {what} again where it was, or name two builds in folders of their own as sides"
+        )
     try:
         module = find_module(side, case, toolchain)
     except CacheMiss as error:

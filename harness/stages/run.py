@@ -257,6 +257,7 @@ def _header(
                 revision=toolchain.revision,
                 compiler_sha256=toolchain.compiler_sha256,
                 runtime_sha256=toolchain.runtime_sha256,
+                remarks=toolchain.remarks,
             )
             for toolchain in prepared.toolchains
         ),

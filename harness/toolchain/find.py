@@ -29,6 +29,7 @@ class Toolchain:
     # packages, or another release's modules could come first.
     python_options: tuple[str, ...] = ()
     runtime_sha256: str = ""  # Hash of the libraries that calls go through; "": not known
+    remarks: tuple[str, ...] = ()  # What a reader of its figures has to know, as clauses
     # Another compiler has taken the place of the one that is meant: what it made still runs, and nothing more is made
     compiler_is_gone: bool = False
 

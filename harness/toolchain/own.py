@@ -49,6 +49,7 @@ _BINDINGS = {
 }
 _STATED = re.compile(r"IREE compiler version (?P<version>\S+)(?:.*@ ?(?P<revision>[0-9a-f]{7,40}))?")
 _SLOW_BUILD = re.compile(r"DEBUG build|with assertions", re.IGNORECASE)
+_SLOW = "a debug build or one with assertions, so its compile times are not comparable"
 WHEELS = tuple(package.replace("-", "_") for package in (COMPILER_PACKAGE, RUNTIME_PACKAGE))
 _MARK = "+local."
 _DIGITS = 6
@@ -101,7 +102,9 @@ def own_named(place: Path, on_install: Callable[[str], None], option: str = "--t
     except ToolchainError as error:
         raise NoToolchain(str(error)) from None
     write_memo(_memo(found.label), {"kind": found.kind, "place": str(place.absolute()), "packages": found.packages})
-    on_install(f"{place} is {found.label}{f', commit {found.revision[:10]}' if found.revision else ''}{found.remark}")
+    remarks = found.toolchain.remarks if found.toolchain is not None else ()
+    commit = f", commit {found.revision[:10]}" if found.revision else ""
+    on_install("; ".join((f"{place} is {found.label}{commit}", *remarks)))
     return found.label
 
 
@@ -145,7 +148,6 @@ class _Found:
     kind: Kind
     label: str
     revision: str = ""
-    remark: str = ""  # What a user has to know of it, behind its label
     toolchain: Toolchain | None = None  # None of wheels, which are installed first
     packages: tuple[str, ...] = ()  # Of wheels
 
@@ -220,10 +222,10 @@ def _build(place: Path) -> _Found:
     runtime_tools = tools if (tools / _RUNTIME).is_file() else release.runtime_tools
     parts = sorted((bindings["runtime"] / "iree").rglob("*.so")) if bindings["runtime"] is not None else []
     runtime_sha256 = digest_of(parts) if parts else release.runtime_sha256
-    remark = "; its compile times are not comparable, since it is a debug build" if _SLOW_BUILD.search(said) else ""
+    remarks = [_SLOW] if _SLOW_BUILD.search(said) else []
     if bindings["runtime"] is None:
         _require_that_it_loads(place, compiler, sha256, release)
-        remark += f"; calls go through the runtime of {release.version}"
+        remarks.append(f"measured through the runtime of {release.version}")
     version = _version_or(stated["version"] if stated is not None else "", release.version)
     label = _label(version, place, hashlib.sha256(f"{sha256} {runtime_sha256}".encode()).hexdigest())
     toolchain = replace(
@@ -235,8 +237,9 @@ def _build(place: Path) -> _Found:
         runtime_tools=runtime_tools,
         runtime_sha256=runtime_sha256,
         python=_python_with([folder for folder in bindings.values() if folder is not None], release),
+        remarks=tuple(remarks),
     )
-    return _Found(kind="build", label=label, revision=toolchain.revision, remark=remark, toolchain=toolchain)
+    return _Found(kind="build", label=label, revision=toolchain.revision, toolchain=toolchain)
 
 
 def _what_it_says(compiler: Path) -> str:

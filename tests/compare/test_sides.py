@@ -13,9 +13,18 @@ from harness.compare import sides as sides_module
 from harness.compare.commits import Commit
 from harness.compare.options import CompareOptions
 from harness.compare.pairs import Side, is_toolchain, pair_runs, side_of
-from harness.compare.sides import require_comparable, require_two, side_facts, toolchains_here, what_is_named
+from harness.compare.sides import (
+    describe_toolchains,
+    remarks_on,
+    require_comparable,
+    require_two,
+    side_facts,
+    toolchains_here,
+    what_is_named,
+)
 from harness.errors import HarnessError, RunError, UsageError
 from harness.records.run import HostRecord, Placed
+from harness.report.units import side_names
 from harness.stages import session
 from harness.stages.comparing import ComparisonSession
 from harness.store.run_directory import RunDirectory
@@ -174,6 +183,18 @@ def test_either_side_may_be_of_another_build_of_the_same_release(wrong: str, ins
         "The compiler of 0.0.0 was built again since; what it made is taken from the cache, and runs on the runtime of "
         "0.0.0"
     ]
+    gone = "its compiler was built again since, and its modules run on the runtime of 0.0.0"
+    assert remarks_on(sides, here) == (f"IREE 0.0.0: {gone}",)
+
+
+def test_what_is_remarkable_of_a_toolchain_stands_behind_it() -> None:
+    record = replace(TOOLCHAIN, revision="12" * 20, remarks=("a debug build", "measured through the runtime of 1.0.0"))
+    side = a_side(a_case(), toolchains=[record])
+    said = "0.0.0 (1212121212, a debug build, measured through the runtime of 1.0.0)"
+    assert describe_toolchains(side.run.header) == (said,)
+    assert remarks_on([side], {}) == tuple(f"IREE 0.0.0: {remark}" for remark in record.remarks)
+    facts = side_facts(side, "base")
+    assert side_names(facts, replace(facts, toolchains=("1.0.0",))) == ("IREE 0.0.0", "IREE 1.0.0")
 
 
 # --- Machines ---

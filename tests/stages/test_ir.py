@@ -176,7 +176,7 @@ def test_what_is_no_name(here: Path, sides: str, options: dict[str, Any], senten
         ("net/peer@cpu", "cc", UsageError, "net/peer@cpu is run by the peer 'onnxruntime', which has no IR; name"),
         (TILED, "cc", CaseError, f"{TILED} was not compiled (no such pass)"),
         (LATE, "cc", CaseError, f"{LATE} was not compiled (it was left out)"),
-        (PLAIN, "dd", ToolchainError, "its IREE 0.0.0 was built again since; make the run again"),
+        (PLAIN, "dd", ToolchainError, "IREE 0.0.0 was built again since, and IR comes from"),
         (PLAIN, "cc", RunError, f"the module of {PLAIN} in {RUN} is no longer in the cache; make the run again"),
     ],
 )
