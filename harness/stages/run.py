@@ -46,6 +46,7 @@ from harness.suite.cases import parse_shard
 from harness.text import plural
 from harness.toolchain import Toolchain
 from harness.toolchain.host_cpu import environment_here
+from harness.toolchain.own import in_public
 
 # So many of the newest runs are looked at.
 _MOST_RUNS = 20
@@ -249,7 +250,7 @@ def _header(
         started=now.isoformat(timespec="seconds"),
         harness_version=__version__,
         harness_commit=harness_commit(),
-        command=("harness", *sys.argv[1:]),
+        command=("harness", *in_public(sys.argv[1:])),
         baseline=suite.baseline,
         toolchains=tuple(
             ToolchainRecord(

@@ -41,6 +41,7 @@ from harness.store.work_directory import Begun, SidesDirectory
 from harness.text import one_line
 from harness.toolchain import Toolchain, get_toolchains
 from harness.toolchain.host_cpu import environment_here
+from harness.toolchain.own import in_public
 
 Measuring = CompareOptions | ExplainOptions | OneCase | TuneOptions
 _Any = TypeVar("_Any", bound=Results)
@@ -50,14 +51,20 @@ _OF_STRETCH = ("wait", "quiet", "verbose")
 
 
 def begun_now(options: Any, command: Sequence[str]) -> Begun:
-    """What a session is begun with."""
+    """What a session is begun with, in words that mean the same tomorrow."""
     environment = environment_here()
+    asked = adapter(type(options)).dump_python(options, mode="json")
+    for name, value in asked.items():
+        if isinstance(value, list):
+            asked[name] = list(in_public(value))
+        elif isinstance(getattr(options, name), str):
+            (asked[name],) = in_public([value])
     return Begun(
         created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         machine=machine_id(environment),
         noise=noise_of(environment),
-        options=adapter(type(options)).dump_python(options, mode="json"),
-        command=tuple(command),
+        options=asked,
+        command=in_public(command),
     )
 
 

@@ -39,7 +39,9 @@ Kind = Literal["environment", "build", "wheels"]
 NEWEST = "newest"
 
 _LIMITS = Limits(seconds=120)
-_COMPILER, _RUNTIME = "iree-compile", "iree-run-module"
+_COMPILER = "iree-compile"
+# The runtime's tools are a build's where all of these are built, and else the release's.
+_RUNTIME = ("iree-run-module", "iree-benchmark-module", "iree-dump-module", "iree-dump-parameters")
 # Where a program lies in what somebody may name: its own folder, IREE's build folder, or an installed one.
 _BELOW = ("", "tools", "bin")
 # Python packages of a build folder, and of an installed one.
@@ -60,6 +62,8 @@ _CALL = (
     "import sys, numpy, iree.runtime as runtime\n"
     "runtime.load_vm_flatbuffer_file(sys.argv[1], driver='local-sync').f(numpy.ones(4, 'f')).to_host()\n"
 )
+# Options whose value is another folder than a toolchain's.
+_PLACES = ("--results", "--out")
 _NEEDS_BINDINGS = "build it with -DIREE_BUILD_PYTHON_BINDINGS=ON"
 
 
@@ -114,6 +118,23 @@ def revision_of(place: Path) -> str:
         return _found(place, "").revision
     except ToolchainError:
         return ""
+
+
+def in_public(words: Sequence[str]) -> tuple[str, ...]:
+    """The words of a command, with the labels of toolchains in place of their folders."""
+    before = ("", *words)
+    return tuple(word if last in _PLACES else _in_public(word) for last, word in zip(before, words, strict=False))
+
+
+def _in_public(word: str) -> str:
+    option, is_given, value = word.partition("=") if word.startswith("--") else ("", "", word)
+    try:
+        place = place_named(value)
+        if place is None or (place.name != NEWEST and kind_of_toolchain(place) is None):
+            return word
+        return f"{option}{is_given}iree=={own_named(place, lambda _: None)}"
+    except (OSError, ToolchainError):  # no name of a file, such as a list of flags, or nothing is built there
+        return word
 
 
 def own_toolchain(label: str) -> Toolchain:
@@ -219,7 +240,7 @@ def _build(place: Path) -> _Found:
     libraries = (file for folder in (tools, tools.parent / "lib") for file in folder.glob("*IREECompiler.*"))
     sha256 = digest_of([compiler, *sorted(file for file in libraries if file.is_file())])
     bindings = {name: _bindings(tools.parent, name) for name in _BINDINGS}
-    runtime_tools = tools if (tools / _RUNTIME).is_file() else release.runtime_tools
+    runtime_tools = tools if all((tools / name).is_file() for name in _RUNTIME) else release.runtime_tools
     parts = sorted((bindings["runtime"] / "iree").rglob("*.so")) if bindings["runtime"] is not None else []
     runtime_sha256 = digest_of(parts) if parts else release.runtime_sha256
     remarks = [_SLOW] if _SLOW_BUILD.search(said) else []

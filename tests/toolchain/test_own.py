@@ -11,7 +11,7 @@ import pytest
 from harness.cache import environments_root
 from harness.errors import ToolchainError
 from harness.toolchain import Toolchain, find_toolchain, get_toolchains, release_named, releases_named
-from harness.toolchain.own import kind_of_toolchain, own_named, revision_of
+from harness.toolchain.own import in_public, kind_of_toolchain, own_named, revision_of
 from tests.fakes.fake_wheels import REVISION, unpack_wheels, write_wheel, write_wheels
 
 SAYS = f"IREE (https://iree.dev):\n  IREE compiler version 9.9.0rc20261122 @ {REVISION}\n  LLVM version 22.0.0git\n"
@@ -35,7 +35,8 @@ def build(tmp_path: Path, installation: Path) -> Path:
     """IREE's build folder, with the runtime's bindings."""
     folder = tmp_path / "Build O2"
     program(folder / "tools" / "iree-compile", SAYS)
-    program(folder / "tools" / "iree-run-module")
+    for tool in ("run-module", "benchmark-module", "dump-module", "dump-parameters"):
+        program(folder / "tools" / f"iree-{tool}")
     (folder / "lib").mkdir()
     (folder / "lib" / "libIREECompiler.so").write_text("one")
     (folder / "runtime/bindings/python/iree/runtime").mkdir(parents=True)
@@ -89,6 +90,13 @@ def test_what_is_built_again_is_another_one_and_what_is_touched_the_same(build: 
     assert not set(before) & set(after)
     with pytest.raises(ToolchainError, match=f"was built again since, and is {after[0].replace('+', '[+]')} now"):
         get_toolchains([before[0]], root=environments_root())
+
+
+def test_a_command_that_is_kept_names_no_folder_of_a_toolchain(build: Path) -> None:
+    label, flags = f"iree=={the(build).version}", "--a " * 2000
+    given = (f"{build}/", f"iree=={build}/tools", f"--toolchain={build}", f"{build.parent}/newest", build.name, flags)
+    assert in_public(given) == (label, label, f"--toolchain={label}", label, build.name, flags)
+    assert in_public(("--results", str(build))) == ("--results", str(build)), "which is another folder here"
 
 
 def test_wheels_are_installed_once_and_stay_when_they_are_gone(wheels: Path, index: Path) -> None:
