@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from harness.errors import UsageError
 from harness.text import one_line
@@ -47,14 +47,8 @@ class FormulaArgument(_Form):
 class Value(_Form):
     """An argument or a right output: its text for iree-run-module, the URL of its file, or both."""
 
-    url: str | None = None  # torch_models and torch_ops
-    source: str | None = None  # sharktank_models
+    url: str | None = Field(None, validation_alias=AliasChoices("url", "source"))  # sharktank_models says source
     value: str | None = None
-
-    @property
-    def address(self) -> str | None:
-        """Where its file is."""
-        return self.url or self.source
 
 
 class TorchOperator(_Form):
@@ -89,7 +83,6 @@ class ModelTest(_Form):
     """A test of torch_models."""
 
     type: Literal["quality", "benchmark", "compstat"]
-    markers: _Strings = ()
     modules: _Strings = ()
     module: str | None = None  # Of a compstat
     weights: tuple[Weights, ...] = ()

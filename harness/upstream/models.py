@@ -1,95 +1,67 @@
 """Upstream's tests of models: torch_models and sharktank_models in JSON, and the two toy models in the checkout."""
 
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from harness.models.inputs import Array
 from harness.upstream.files import Files
-from harness.upstream.forms import (
-    ModelTest,
-    ModuleFile,
-    SharktankBenchmark,
-    SharktankQuality,
-    Value,
-    read,
-    read_if,
-)
-from harness.upstream.program import LeftOut, Program, latency_limit, target_of
-from harness.upstream.values import Value as Elements
-from harness.upstream.values import tolerance, value_of_flag
-
-# Metrics that goldens limit.
-_DISPATCHES, _MODULE_SIZE = "dispatches", "module-size"
-
-
-class _Missing(Exception):
-    """Something that a test needs cannot be had; its message says what, and why."""
+from harness.upstream.forms import ModelTest, ModuleFile, SharktankBenchmark, SharktankQuality, Value, read, read_if
+from harness.upstream.program import LeftOut, Program, first_function, latency_limit, target_of
+from harness.upstream.values import Elements, elements_of, tolerance
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Fetching:
-    """Files of one test; _Missing where one cannot be had."""
+class _Test:
+    """A test of a model, in whichever of the two forms."""
 
-    files: Files
-
-    def file(self, url: str) -> Path:
-        found = self.files.get(url)
-        if isinstance(found, str):
-            raise _Missing(found)
-        return found
-
-    def inputs(self, values: Sequence[Value]) -> list[Elements]:
-        return [value_of_flag(str(each.value), self.file(each.address) if each.address else None) for each in values]
-
-    def expected(self, values: Sequence[Value]) -> list[Elements | Path]:
-        """Right outputs: raw elements where their type is said, else .npy files."""
-        pairs = [(each, self.file(str(each.address))) for each in values]
-        return [value_of_flag(each.value, file) if each.value else file for each, file in pairs]
-
-
-def _kept(flags: Sequence[str]) -> list[str]:
-    """What of the flags of iree-run-module is neither a device, nor a function, nor a tolerance."""
-    return [flag for flag in flags if not flag.startswith(("--function=", "--expected_", "--device="))]
-
-
-def _said(flags: Sequence[str], name: str) -> str:
-    return next((flag.partition("=")[2] for flag in flags if flag.startswith(f"--{name}=")), "")
-
-
-def _first_function(mlir: Path) -> str:
-    return mlir.read_text(encoding="utf-8", errors="replace").partition("func.func @")[2].partition("(")[0]
-
-
-def _dtypes(expected: Sequence[Elements | Path]) -> list[str]:
-    return [right.dtype for right in expected if isinstance(right, Elements)]
-
-
-# --- torch_models: tests name modules, and modules name programs ---
+    name: str
+    mlir: str = ""  # URLs, here and below
+    weights: Mapping[str, str] = field(default_factory=dict)
+    inputs: Sequence[Value] = ()
+    expected: Sequence[Value] = ()
+    compile_flags: Sequence[str] = ()
+    run_flags: Sequence[str] = ()  # Of iree-run-module, with device, function and tolerances
+    limits: Mapping[str, float] = field(default_factory=dict)
+    why_not: str = ""
 
 
 def torch_models(source: Path, config: Path | None, files: Files) -> Iterator[Program | LeftOut]:  # noqa: ARG001
-    """Tests of PyTorch's models: quality and benchmark become programs, compstat gives these limits."""
-    tests = {
-        file: test for file in sorted(source.rglob("*.json")) if isinstance(test := read_if(file, ModelTest), ModelTest)
+    """Tests of PyTorch's models: quality and benchmark become programs, and compstat limits their modules."""
+    found = {file: read_if(file, ModelTest) for file in sorted(source.rglob("*.json"))}
+    tests = {file: test for file, test in found.items() if isinstance(test, ModelTest)}
+    counts = {
+        _module_file(file, test.module): _counts(test.golden_dispatch_count, test.golden_binary_size)
+        for file, test in tests.items()
+        if test.module is not None
     }
-    limits: dict[Path, dict[str, float]] = {}
     for file, test in tests.items():
-        if test.type == "compstat" and test.module:
-            golden = {_DISPATCHES: test.golden_dispatch_count, _MODULE_SIZE: test.golden_binary_size}
-            known = {name: float(value) for name, value in golden.items() if value is not None}
-            limits.setdefault(_module_file(file, test.module), {}).update(known)
-    for file, test in tests.items():
-        name = file.stem
         if test.type == "compstat":
             continue
-        try:
-            yield _of_test(name, file, test, _Fetching(files=files), limits)
-        except _Missing as missing:
-            yield LeftOut(name=name, why=str(missing))
+        if len(test.modules) != 1:
+            why = f"it links {len(test.modules)} modules, and a case of the harness is one"
+            yield LeftOut(name=file.stem, why=why)
+            continue
+        module_file = _module_file(file, test.modules[0])
+        module = read(module_file, ModuleFile)
+        drawn = any(weights.url is None for weights in test.weights)
+        yield _program(
+            _Test(
+                name=file.stem,
+                mlir=module.mlir,
+                weights={weights.scope: weights.url or "" for weights in test.weights},
+                inputs=test.inputs,
+                expected=test.expected_outputs,
+                compile_flags=module.compiler_flags,
+                run_flags=test.run_args,
+                limits=counts.get(module_file, {}) | latency_limit(test.golden_time_ms, test.tolerance_factor),
+                why_not="its weights are random ones, which upstream makes when it runs" if drawn else "",
+            ),
+            files,
+        )
 
 
 def _module_file(test: Path, module: str) -> Path:
@@ -98,113 +70,89 @@ def _module_file(test: Path, module: str) -> Path:
     return next((place for place in places if place.is_file()), places[0])
 
 
-def _of_test(
-    name: str, file: Path, test: ModelTest, fetching: _Fetching, limits: Mapping[Path, Mapping[str, float]]
-) -> Program:
-    if len(test.modules) != 1:
-        raise _Missing(f"it links {len(test.modules)} modules, and a case of the harness is one")
-    if any(weights.url is None for weights in test.weights):
-        raise _Missing("its weights are random ones, which upstream makes when it runs")
-    module_file = _module_file(file, test.modules[0])
-    module = read(module_file, ModuleFile)
-    mlir = fetching.file(module.mlir)
-    expected = fetching.expected(test.expected_outputs)
-    return Program(
-        name=name,
-        target=target_of(module.compiler_flags, _kept(test.run_args), _said(test.run_args, "device")),
-        mlir=mlir,
-        function=_said(test.run_args, "function") or _first_function(mlir),
-        inputs=fetching.inputs(test.inputs),
-        expected=expected,
-        parameters={weights.scope: fetching.file(str(weights.url)) for weights in test.weights},
-        more={"tolerance": tolerance(_dtypes(expected), test.run_args)} if expected else {},
-        limits={**limits.get(module_file, {}), **latency_limit(test.golden_time_ms, test.tolerance_factor)},
-    )
-
-
-# --- sharktank_models: quality tests are programs, and benchmarks of the same name give them limits ---
-
-
 def sharktank_models(source: Path, config: Path | None, files: Files) -> Iterator[Program | LeftOut]:  # noqa: ARG001
-    """Tests of sharktank's models, and its toy models, whose weights are in the checkout."""
-    found = sorted(source.rglob("*.json"))
-    benchmarks = {file: read_if(file, SharktankBenchmark) for file in found}
-    limits = {_name(file): _limits(test) for file, test in benchmarks.items() if isinstance(test, SharktankBenchmark)}
-    for file in found:
-        test = read_if(file, SharktankQuality)
-        if not isinstance(test, SharktankQuality) or "quality_tests" not in file.parts:
-            continue
-        try:
-            yield _of_quality(_name(file), test, _Fetching(files=files), limits.get(_name(file), {}))
-        except _Missing as missing:
-            yield LeftOut(name=_name(file), why=str(missing))
-    for toy in _TOYS:
-        for weights in sorted(source.rglob(toy.weights)):
-            yield toy.program(weights)
+    """Quality tests of sharktank's models, limited by benchmarks of the same name; and its toy models."""
+    found = {f"{file.parent.name}-{file.stem}": file for file in sorted(source.rglob("benchmarks/*/*.json"))}
+    benchmarks = {name: read_if(file, SharktankBenchmark) for name, file in found.items()}
+    for file in sorted(source.rglob("quality_tests/*/*.json")):
+        test, name = read(file, SharktankQuality), f"{file.parent.name}-{file.stem}"
+        why_not = "its weights are splat ones, which upstream makes when it runs" if test.real_weights is None else ""
+        if test.pipeline_mlir is not None:
+            why_not = "it links a pipeline module, and a case of the harness is one module"
+        golden = benchmarks.get(name)
+        said = [f"--device={test.device}"] if test.device is not None else []
+        said += [f"--function={test.run_function}"] if test.run_function is not None else []
+        yield _program(
+            _Test(
+                name=name,
+                mlir=test.mlir,
+                weights={"model": test.real_weights or ""},
+                inputs=test.inputs,
+                expected=test.outputs,
+                compile_flags=test.compiler_flags,
+                run_flags=[*said, *test.threshold_args],
+                limits=_limits(golden) if isinstance(golden, SharktankBenchmark) else {},
+                why_not=why_not,
+            ),
+            files,
+        )
+    yield from _toy_models(source)
 
 
-def _name(file: Path) -> str:
-    return f"{file.parent.name}-{file.stem}"
+def _counts(dispatches: float | None, module_bytes: float | None) -> dict[str, float]:
+    limits = {"dispatches": dispatches, "module-size": module_bytes}
+    return {metric: float(most) for metric, most in limits.items() if most is not None}
 
 
 def _limits(test: SharktankBenchmark) -> dict[str, float]:
     """Goldens of the only kind of machine that they are for; of several, the file does not say which this one is."""
+    (time, factor, dispatches, size) = (
+        next(iter(goldens.values())) if len(goldens) == 1 else None
+        for goldens in (
+            test.golden_time_ms,
+            test.golden_time_tolerance_multiplier,
+            test.golden_dispatch,
+            test.golden_size,
+        )
+    )
+    return _counts(dispatches, size) | latency_limit(time, factor or 1.1)
 
-    def only(goldens: Mapping[str, float]) -> float | None:
-        return next(iter(goldens.values())) if len(goldens) == 1 else None
 
-    factor = only(test.golden_time_tolerance_multiplier) or 1.1
-    counts = {_DISPATCHES: only(test.golden_dispatch), _MODULE_SIZE: only(test.golden_size)}
-    return {
-        **latency_limit(only(test.golden_time_ms), factor),
-        **{name: float(value) for name, value in counts.items() if value is not None},
-    }
-
-
-def _of_quality(name: str, test: SharktankQuality, fetching: _Fetching, limits: Mapping[str, float]) -> Program:
-    if test.pipeline_mlir is not None:
-        raise _Missing("it links a pipeline module, and a case of the harness is one module")
-    if test.real_weights is None:
-        raise _Missing("its weights are splat ones, which upstream makes when it runs")
-    mlir, expected = fetching.file(test.mlir), fetching.expected(test.outputs)
+def _program(test: _Test, files: Files) -> Program | LeftOut:
+    """What a test needs, once all of its files are here."""
+    urls = [test.mlir, *test.weights.values(), *(value.url for value in (*test.inputs, *test.expected) if value.url)]
+    found: dict[str, Path] = {}
+    for url in urls if not test.why_not else ():
+        file = files.get(url)
+        if isinstance(file, str):
+            return LeftOut(name=test.name, why=file)
+        found[url] = file
+    if test.why_not:
+        return LeftOut(name=test.name, why=test.why_not)
+    mlir = found[test.mlir]
+    said = {name: value for name, _, value in (flag.partition("=") for flag in test.run_flags)}
+    # Right outputs without a type are .npy files.
+    expected = [_elements(value, found) if value.value else found[str(value.url)] for value in test.expected]
+    dtypes = [value.dtype for value in expected if isinstance(value, Elements)]
+    kept = [flag for flag in test.run_flags if not flag.startswith(("--function=", "--expected_"))]
     return Program(
-        name=name,
-        target=target_of(test.compiler_flags, (), test.device),
+        name=test.name,
+        target=target_of(test.compile_flags, kept),
         mlir=mlir,
-        function=test.run_function or _first_function(mlir),
-        inputs=fetching.inputs(test.inputs),
+        function=said.get("--function") or first_function(mlir),
+        inputs=[_elements(value, found) for value in test.inputs],
         expected=expected,
-        parameters={"model": fetching.file(test.real_weights)},
-        more={"tolerance": tolerance(_dtypes(expected), test.threshold_args)} if expected else {},
-        limits=limits,
+        parameters={scope: found[url] for scope, url in test.weights.items()},
+        more={"tolerance": tolerance(dtypes, test.run_flags)} if expected else {},
+        limits=test.limits,
     )
 
 
-# --- The toy models of sharktank_models, whose tests are in Python ---
+def _elements(value: Value, found: Mapping[str, Path]) -> Elements:
+    return elements_of(str(value.value), found[value.url] if value.url else None)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Toy:
-    """A model whose weights are in the checkout; what its inputs are, upstream's test says in Python."""
-
-    name: str
-    weights: str
-    mlir: str  # Beside the weights
-    function: str
-    inputs: Callable[[Path], list[Elements | Array]]  # From the folder of the weights
-    why: str
-
-    def program(self, weights: Path) -> Program:
-        folder = weights.parent
-        return Program(
-            name=self.name,
-            target=target_of(_TOY_FLAGS, ()),
-            mlir=folder / self.mlir,
-            function=self.function,
-            inputs=self.inputs(folder),
-            parameters={"model": weights},
-            more={"description": self.why, "tags": ["toy"]},
-        )
+# --- The toy models of sharktank_models, whose tests are in Python and whose weights are in the checkout ---
 
 
 _TOY_FLAGS = (
@@ -212,12 +160,46 @@ _TOY_FLAGS = (
     "--iree-hal-local-target-device-backends=llvm-cpu",
     "--iree-llvmcpu-target-cpu=host",
 )
-# The tokens of upstream's test_llama.py, one block of the cache.
+_CLIP_WEIGHTS, _CLIP_INPUT = "*_parameters.irpa", "forward_bs4_arg0_input_ids.irpa"
+# The tokens of upstream's test_llama.py, in one block of the cache.
 _TOKENS = (0, 208, 214, 29, 19, 86, 176, 120, 120, 80, 120, 208, 37, 157, 191, 137)
 _BLOCK = 32
 _CACHE = Elements(shape=(128, 768 * _BLOCK), dtype="f16")
 # Where a parameter archive says that its values begin: runtime/src/iree/schemas/parameter_archive.h of IREE.
 _STORAGE_OFFSET_AT = 72
+
+
+def _toy_models(source: Path) -> Iterator[Program]:
+    """Toy CLIP in f32 and bf16, and toy LLaMA's prefill and decode in batches."""
+
+    def toy(name: str, mlir: Path, function: str, inputs: Sequence[Elements | Array], weights: Path) -> Program:
+        return Program(
+            name=f"toy-{name}",
+            target=target_of(_TOY_FLAGS, ()),
+            mlir=mlir,
+            function=function,
+            inputs=inputs,
+            parameters={"model": weights},
+            more={"tags": ["toy"]},
+        )
+
+    for weights in sorted(source.rglob(_CLIP_WEIGHTS)):
+        folder, dtype = weights.parent, weights.name.partition("_")[0]
+        ids = _only_tensor(folder / _CLIP_INPUT, (4, 17), "i64")
+        yield toy(f"clip-{dtype}", folder / f"{dtype}.mlir", "forward_bs4", [ids], weights)
+    for weights in sorted(source.rglob("toy_llama.irpa")):
+        for batch in (1, 4, 32):
+            mlir = weights.parent / f"bs{batch}" / f"toy_llama_bs{batch}.mlir"
+            tokens: Array = np.zeros((batch, _BLOCK), dtype=np.int64)
+            tokens[:, : len(_TOKENS)] = _TOKENS
+            length: Array = np.full(batch, len(_TOKENS), dtype=np.int64)
+            pages: Array = np.arange(batch, dtype=np.int64)[:, None]
+            calls: dict[str, list[Elements | Array]] = {
+                "prefill": [tokens, length, pages, _CACHE],
+                "decode": [tokens[:, 15:16], length, length - 1, pages, _CACHE],
+            }
+            for phase, inputs in calls.items():
+                yield toy(f"llama-{phase}-bs{batch}", mlir, f"{phase}_bs{batch}", inputs, weights)
 
 
 def _only_tensor(file: Path, shape: tuple[int, ...], dtype: str) -> Elements:
@@ -226,54 +208,3 @@ def _only_tensor(file: Path, shape: tuple[int, ...], dtype: str) -> Elements:
         archive.seek(_STORAGE_OFFSET_AT)
         (offset,) = struct.unpack("<Q", archive.read(8))
     return Elements(shape=shape, dtype=dtype, file=file, offset=offset)
-
-
-def _clip_inputs(folder: Path) -> list[Elements | Array]:
-    return [_only_tensor(folder / "forward_bs4_arg0_input_ids.irpa", (4, 17), "i64")]
-
-
-def _prefill(batch: int) -> Callable[[Path], list[Elements | Array]]:
-    tokens = np.zeros((batch, _BLOCK), dtype=np.int64)
-    tokens[:, : len(_TOKENS)] = _TOKENS
-    length = np.full(batch, len(_TOKENS), dtype=np.int64)
-    return lambda _: [tokens, length, _pages(batch), _CACHE]
-
-
-def _decode(batch: int) -> Callable[[Path], list[Elements | Array]]:
-    token = np.full((batch, 1), _TOKENS[-1], dtype=np.int64)
-    length = np.full(batch, len(_TOKENS), dtype=np.int64)
-    return lambda _: [token, length, length - 1, _pages(batch), _CACHE]
-
-
-def _pages(batch: int) -> Array:
-    """A page of the cache for each of a batch."""
-    return np.arange(batch, dtype=np.int64)[:, None]
-
-
-_CLIP = "toy CLIP, text model; upstream holds its hidden state against a file by cosine"
-_LLAMA = "toy LLaMA; upstream holds the cross entropy of its tokens against a number"
-_TOYS = (
-    *(
-        _Toy(
-            name=f"toy-clip-{dtype}",
-            weights=f"{dtype}_parameters.irpa",
-            mlir=f"{dtype}.mlir",
-            function="forward_bs4",
-            inputs=_clip_inputs,
-            why=_CLIP,
-        )
-        for dtype in ("f32", "bf16")
-    ),
-    *(
-        _Toy(
-            name=f"toy-llama-{phase}-bs{batch}",
-            weights="toy_llama.irpa",
-            mlir=f"bs{batch}/toy_llama_bs{batch}.mlir",
-            function=f"{phase}_bs{batch}",
-            inputs=inputs(batch),
-            why=_LLAMA,
-        )
-        for batch in (1, 4, 32)
-        for phase, inputs in (("prefill", _prefill), ("decode", _decode))
-    ),
-)

@@ -8,8 +8,8 @@ from typing import Any
 from harness.errors import UsageError
 from harness.upstream.files import Files
 from harness.upstream.forms import OperatorConfig, TorchOperator, read
-from harness.upstream.program import LeftOut, Program, Target, latency_limit, target_of
-from harness.upstream.values import Value, tolerance, value_of_flag, values_of
+from harness.upstream.program import LeftOut, Program, Target, first_function, latency_limit, target_of
+from harness.upstream.values import Elements, elements_of, tolerance, values_of
 
 _ONNX_OPERATOR, _TORCH_OPERATOR = "run_module_io_flags.txt", "run_module_io.json"
 
@@ -57,18 +57,20 @@ def onnx_operators(source: Path, config: Path | None, files: Files) -> Iterator[
         if why := known.why_not(name):
             yield LeftOut(name=folder.name, why=why)
             continue
-        values: dict[str, list[Value]] = {"--input": [], "--expected_output": []}
+        values: dict[str, list[Elements]] = {"--input": [], "--expected_output": []}
         for line in file.read_text(encoding="utf-8").split():
             flag, _, text = line.partition("=")
             text, _, raw = text.partition("=@")
-            values[flag].append(value_of_flag(text, folder / raw if raw else None))
-        mlir = next(iter(sorted(folder.glob("*.mlir"))))
+            if flag not in values:
+                raise UsageError(f"{file}: {flag[:100]!r} is a flag that the harness does not read; remove the test")
+            values[flag].append(elements_of(text, folder / raw if raw else None))
+        mlir = folder / "model.mlir"
         expected = values["--expected_output"]
         yield Program(
             name=folder.name,
             target=known.target,
             mlir=mlir,
-            function=mlir.read_text(encoding="utf-8").partition("func.func @")[2].partition("(")[0],
+            function=first_function(mlir),
             inputs=values["--input"],
             expected=expected,
             more={"tolerance": tolerance(value.dtype for value in expected), **known.expectation(name)},

@@ -1,13 +1,13 @@
 """One test of upstream's, as what a suite needs of it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from harness.metrics import LATENCY
 from harness.models.inputs import Array
-from harness.upstream.values import Value
+from harness.upstream.values import Elements
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,8 +28,8 @@ class Program:
     target: Target
     mlir: Path
     function: str
-    inputs: Sequence[Value | Array] = ()
-    expected: Sequence[Value | Path] = ()  # Raw elements, or .npy files
+    inputs: Sequence[Elements | Array] = ()
+    expected: Sequence[Elements | Path] = ()  # Raw elements, or .npy files
     parameters: Mapping[str, Path] = field(default_factory=dict)
     more: Mapping[str, Any] = field(default_factory=dict)  # Further keys of the model's table
     limits: Mapping[str, float] = field(default_factory=dict)  # What a metric may be at most, in its unit
@@ -50,19 +50,23 @@ _DEFAULT_URI = "local-task"
 _STATISTICS = "--iree-scheduling-dump-statistics"
 
 
-def target_of(compile_flags: Iterable[str], run_flags: Iterable[str], uri: str | None = None) -> Target:
+def target_of(compile_flags: Sequence[str], run_flags: Sequence[str]) -> Target:
     """The target that flags of iree-compile and of iree-run-module choose."""
-    compile_flags, run_flags = tuple(compile_flags), tuple(run_flags)
     pairs = (flag.lstrip("-").partition("=") for flag in reversed((*compile_flags, *run_flags)))
     values = {name: value for name, _, value in pairs}
     device = values.get("iree-hal-target-device", "local").partition("[")[0]
     backend = values.get("iree-hal-target-backends") or values.get("iree-hal-local-target-device-backends")
     return Target(
-        uri=uri or values.get("device") or _DEFAULT_URI,
+        uri=values.get("device") or _DEFAULT_URI,
         backend=_BACKENDS.get(device) or backend or "llvm-cpu",
         compile_flags=tuple(flag for flag in compile_flags if not flag.startswith(_STATISTICS)),
         run_flags=tuple(flag for flag in run_flags if not flag.startswith("--device=")),
     )
+
+
+def first_function(mlir: Path) -> str:
+    """The name of the first function in a text of MLIR."""
+    return mlir.read_text(encoding="utf-8", errors="replace").partition("func.func @")[2].partition("(")[0]
 
 
 def latency_limit(golden_ms: float | None, factor: float) -> dict[str, float]:

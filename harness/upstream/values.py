@@ -23,7 +23,7 @@ _THRESHOLD = re.compile(r"--expected_(?P<dtype>f16|f32|f64|bf16)_threshold=(?P<m
 
 
 @dataclass(frozen=True, kw_only=True)
-class Value:
+class Elements:
     """An argument or a result."""
 
     shape: tuple[int, ...]
@@ -32,7 +32,7 @@ class Value:
     offset: int = 0  # Where they begin in the file, in bytes
     constant: float = 0.0  # Without a file
 
-    def elements(self) -> Array:
+    def array(self) -> Array:
         """What the file holds; of bf16 as float32."""
         assert self.file is not None  # noqa: S101 (the caller's contract)
         stored = _STORED_AS.get(self.dtype, HELD_AS[self.dtype])
@@ -47,7 +47,7 @@ class Value:
         return array != 0 if self.dtype == "i1" else array
 
 
-def value_of_flag(text: str, file: Path | None = None) -> Value:
+def elements_of(text: str, file: Path | None = None) -> Elements:
     """`4x8xf32=@input_0.bin` as a value; a file of its own comes before what the text says.
 
     Raises:
@@ -59,9 +59,9 @@ def value_of_flag(text: str, file: Path | None = None) -> Value:
     shape = tuple(int(size) for size in found["sizes"].split("x")[:-1])
     given = found["given"] or "0"
     if file is not None or given.startswith("@"):
-        return Value(shape=shape, dtype=found["dtype"], file=file or Path(given[1:]))
+        return Elements(shape=shape, dtype=found["dtype"], file=file or Path(given[1:]))
     try:
-        return Value(shape=shape, dtype=found["dtype"], constant=float(given))
+        return Elements(shape=shape, dtype=found["dtype"], constant=float(given))
     except ValueError:
         raise UsageError(
             f"{text[:100]!r}: lists elements, which the harness does not read; put them in a file"

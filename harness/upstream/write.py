@@ -16,7 +16,7 @@ from harness.upstream.files import Files
 from harness.upstream.models import sharktank_models, torch_models
 from harness.upstream.operators import onnx_operators, torch_operators
 from harness.upstream.program import LeftOut, Program, Target
-from harness.upstream.values import Value
+from harness.upstream.values import Elements
 
 _Reader = Callable[[Path, Path | None, Files], Iterator[Program | LeftOut]]
 # What each kind of tests is called in upstream's checkout, and who reads it.
@@ -143,15 +143,15 @@ def _table(test: Program, suite_folder: Path, folder: Path) -> dict[str, Any]:
         np.save(target, array, allow_pickle=False)
         return relative(target)
 
-    def argument(value: Value | Array, position: int) -> dict[str, Any]:
-        if isinstance(value, Value) and value.file is None:
+    def argument(value: Elements | Array, position: int) -> dict[str, Any]:
+        if isinstance(value, Elements) and value.file is None:
             return {"shape": list(value.shape), "dtype": value.dtype, "value": value.constant}
-        array = value.elements() if isinstance(value, Value) else value
+        array = value.array() if isinstance(value, Elements) else value
         table = {"npy": saved(array, f"input{position}.npy")}
-        return {**table, "dtype": "bf16"} if isinstance(value, Value) and value.dtype == "bf16" else table
+        return {**table, "dtype": "bf16"} if isinstance(value, Elements) and value.dtype == "bf16" else table
 
     expected = [
-        relative(right) if isinstance(right, Path) else saved(right.elements(), f"expected{position}.npy")
+        relative(right) if isinstance(right, Path) else saved(right.array(), f"expected{position}.npy")
         for position, right in enumerate(test.expected)
     ]
     table: dict[str, Any] = {
