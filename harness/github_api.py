@@ -174,21 +174,15 @@ class Client:
         """Write the file that the API leads to: it lies on another host, which gets neither the token nor our name."""
         import requests
 
-        timeout = (_CONNECT_S, _READ_S)
+        # Without an `auth`, requests looks into netrc files.
+        how: dict[str, Any] = {"auth": lambda request: request, "stream": True}
         for attempt in itertools.count():
             url = self._ask("GET", path, purpose, leads_away=True).headers.get("location", "")
             if urlsplit(url).scheme not in ("https", urlsplit(self._api_url).scheme):
                 raise self._error(f"gave no address over https when asked to {purpose.what}; check $GITHUB_API_URL")
             where = f"{urlsplit(url).hostname}, to which {self.host} leads when asked to {purpose.what},"
             try:
-                with requests.get(
-                    # Without an `auth`, requests looks into netrc files.
-                    url,
-                    auth=lambda request: request,
-                    timeout=timeout,
-                    stream=True,
-                    allow_redirects=False,
-                ) as answer:
+                with requests.get(url, timeout=(_CONNECT_S, _READ_S), allow_redirects=False, **how) as answer:
                     answer.raise_for_status()
                     if answer.status_code != 200:
                         raise GitHubError(f"{where} leads on to another address, where nobody goes; try again later")

@@ -6,6 +6,7 @@ stranger's code: in a workflow they are refused where a token is.
 """
 
 import itertools
+import json
 import os
 import platform
 import re
@@ -104,7 +105,6 @@ def fetched_named(text: str, on_install: Callable[[str], None], option: str) -> 
     of = f", built by run {kept.run} of commit {kept.commit[:10]}"
     kept.label = own_named(place, lambda said: on_install(f"{said.replace(str(place), word.text)}{of}"), option)
     write_memo(kept.folder / _MEMO, kept.model_dump())  # which is used now
-    _trim()
     return kept.label
 
 
@@ -193,8 +193,8 @@ class _Word:
         self.text, self.option, self.say = text, option, say
         if (found := _WORD.fullmatch(text)) is None:
             raise self.wrong(f"names no wheels of CI; {_HOW}")
-        if Path(text).exists():
-            raise self.wrong(f"is a folder here, and means wheels of CI; write ./{text} for the folder")
+        if text == "main" and Path(text).exists():
+            raise self.wrong(f"is a branch, and a file or folder here; write {REPOSITORY}#main, or ./main")
         self.repository = repository_named((found["repository"] or REPOSITORY).lower(), option)
         self.pull, self.base, self.run, self.commit = found.group("pull", "base", "run", "commit")
         self.token = token_of(os.environ)
@@ -224,6 +224,7 @@ class _Word:
             with held(folder.parent / ".lock", lambda: self.say("Another harness fetches wheels of CI ...")):
                 if not (folder / _MEMO).is_file():
                     self._fetch(run, artifact, folder)
+                    _trim()
         except OSError as error:
             advice = "make room or set HARNESS_CACHE to another folder"
             raise ToolchainError(f"{folder}: cannot be written ({error.strerror}); {advice}") from None
@@ -234,8 +235,10 @@ class _Word:
         if self.run:
             return [*self.read(_Run, f"actions/runs/{self.run}", f"read run {self.run}")]
         query = {"branch": "main", "event": "push", "status": "success"}  # a fork's branch may be called main too
-        if self.pull or self.commit:
-            query = {"head_sha": self._commit_of_pull() if self.pull else self._commit()}
+        if self.pull:
+            query = {"head_sha": self._commit_of_pull()}
+        elif self.commit:
+            query = {"head_sha": next(self.read(_Commit, f"commits/{self.commit}", f"read commit {self.commit}")).sha}
         runs = self.read(_Run, "actions/runs", "list the runs of workflows", "workflow_runs", **query)
         newest = itertools.islice(runs, 100)
         likely = sorted(newest, key=lambda run: (run.event not in _OWN_EVENTS, "pkg" not in run.path))
@@ -243,9 +246,6 @@ class _Word:
             of = f"for commit {query['head_sha'][:10]} yet" if "head_sha" in query else "on main with success"
             raise self.wrong(f"no workflow of {self.repository} has run {of}; wait for its CI, or give another commit")
         return likely[:_MOST_RUNS]
-
-    def _commit(self) -> str:
-        return next(self.read(_Commit, f"commits/{self.commit}", f"read commit {self.commit}")).sha
 
     def _commit_of_pull(self) -> str:
         pull = next(self.read(_Pull, f"pulls/{self.pull}", f"read pull request {self.pull}"))
@@ -288,22 +288,17 @@ class _Word:
         self.say(f"Fetching {_ARTIFACT} ({size}), commit {run.head_sha[:10]} of {self.repository}, run {run.id} ...")
         with scratch_folder(folder.parent, ".fetching-") as scratch:
             archive, made = scratch / "wheels.zip", scratch / "made"
-            wheels = made / self._name(run.head_sha)
+            owner = "" if self.repository == REPOSITORY else f"{self.repository.partition('/')[0]}."
+            # What the folder is called, and so the toolchain.
+            wheels = made / (f"{owner}pr.{self.pull}" if self.pull and not self.base else run.head_sha[:10])
             wheels.mkdir(parents=True)
             path = f"repos/{self.repository}/actions/artifacts/{artifact.id}/zip"
             self._client.download(path, self._purpose(f"fetch {_ARTIFACT}"), archive, FOLDER_LIMIT_BYTES)
             if why := _unpack(archive, wheels):
                 raise self.wrong(f"{_ARTIFACT} of run {run.id} {why}; give another commit")
-            facts = Kept(
-                repository=self.repository, commit=run.head_sha, run=run.id, event=run.event, folder=made, used_s=0
-            )
-            (made / _MEMO).write_text(facts.model_dump_json())
+            facts = {"repository": self.repository, "commit": run.head_sha, "run": run.id, "event": run.event}
+            (made / _MEMO).write_text(json.dumps(facts))
             made.rename(folder)
-
-    def _name(self, commit: str) -> str:
-        """What the folder is called, and so its toolchain."""
-        owner = "" if self.repository == REPOSITORY else f"{self.repository.partition('/')[0]}."
-        return f"{owner}pr.{self.pull}" if self.pull and not self.base else commit[:10]
 
     def read(self, kind: type[_Read], path: str, what: str, key: str = "", **query: str) -> Iterator[_Read]:
         """What the repository has at a path; with a key, the items of a list."""
