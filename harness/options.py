@@ -62,7 +62,8 @@ def command_options(kind: type[_Options]) -> type[_Options]:
     declared = kind.__dataclass_fields__  # type: ignore[attr-defined]
     inherited = [field.name for group in kind.__bases__ if is_dataclass(group) for field in fields(group)]
     own = [name for name in declared if name in kind.__annotations__ and name not in inherited]
-    kind.__dataclass_fields__ = {name: declared[name] for name in (*own, *inherited)}  # type: ignore[attr-defined]
+    named_by_place = [name for name, field in declared.items() if not field.kw_only]  # before all that have names
+    kind.__dataclass_fields__ = {name: declared[name] for name in (*named_by_place, *own, *inherited)}  # type: ignore[attr-defined]
     # Groups are of other modules, whose names the command line would look up in this one's.
     kind.__init__.__annotations__ = get_type_hints(kind, include_extras=True)
     return Parameter(name="*")(kind)

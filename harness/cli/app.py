@@ -25,6 +25,10 @@ COMMANDS = {
     "export": ("inspect:export", "Write a model's MLIR and inputs to a folder, for use with plain IREE tools."),
     "fleet": ("fleet:fleet", "Let many hosts compile and measure for one run."),
     "github": ("github:github", "Post reports on GitHub."),
+    "goldens": (
+        "goldens:goldens",
+        "Propose golden times, and say how often IREE's gate on them fails with nothing wrong.",
+    ),
     "history": ("history:history_app", "Ask all runs of a results folder: what changed, when, and by whose doing."),
     "ir": ("inspect:ir", "Count the operations of a case's IR at phases of the compiler, or compare two cases' IR."),
     "list": ("run:list_cases", "Show a suite's cases, and which of them would be skipped here and why."),
