@@ -49,7 +49,7 @@ def test_generations_of_all_runs_here_under_the_latest_toolchain_count(
     )
 
 
-def test_a_configuration_keeps_its_keys_and_its_names_and_gates_are_as_wide(tmp_path: Path) -> None:
+def test_a_configuration_keeps_its_keys_and_its_names_and_gates_allow_the_factor(tmp_path: Path) -> None:
     config, toml = tmp_path / "cpu.json", tmp_path / "gates.toml"
     before = {"config_name": "cpu", "golden_times_ms": {"net/stock@cpu": 9.0, "x/y": 1.0}, "tolerance_factor": 1.5}
     config.write_text(json.dumps(before))
@@ -61,7 +61,11 @@ def test_a_configuration_keeps_its_keys_and_its_names_and_gates_are_as_wide(tmp_
     assert times["net/stock@cpu"] == pytest.approx(2.0, rel=0.05)
     cases = {"net.stock.cpu": "net/stock@cpu", "net.tiled.cpu": "net/tiled@cpu"}
     assert {name: gate["cases"] for name, gate in gates.items()} == cases
-    assert written["tolerance_factor"] == pytest.approx(1 + max(gate["relative"] for gate in gates.values()))
+    rows = {row.case: row for row in found()}
+    assert written["tolerance_factor"] == max(row.golden.factor or 0 for row in rows.values())
+    for gate in gates.values():
+        row = rows[gate["cases"]]
+        assert gate["at_most"] == pytest.approx(row.latency_ns * (row.golden.factor or 0))
 
 
 def test_tests_of_models_are_found_by_their_names_and_their_modules(tmp_path: Path) -> None:
