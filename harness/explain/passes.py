@@ -53,7 +53,7 @@ def attribute_passes(
         name for side in sides for name, ns in side.dispatch_ns.items() if ns >= _LEAST * side.call_ns
     )
     generations = Generations(lambda number: _folded(measured(number), names))
-    task = replace(policy, noise=0.0).task("", lambda number: measured(number).latency)
+    task = replace(policy, noise=0.0, cap_s=0.0).task("", lambda number: measured(number).latency)
     parts = [Counterparts(base=_of(name, sides[0]), head=_of(name, sides[1]), matched_by="") for name in names]
     return judge_parts(parts, generations, task, method="passes", on_beyond=on_beyond)
 

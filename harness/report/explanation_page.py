@@ -257,7 +257,8 @@ def _fields(explanation: Explanation, call: TimeLine) -> list[Field[TimeLine]]:
 
     def dispatches(line: TimeLine) -> str:
         """`2 → 1`; nothing where each side has one, as nearly all have."""
-        counts = (len(line.part.base), len(line.part.head)) if line.part is not None else (1, 1)
+        part = None if explanation.method == "passes" else line.part
+        counts = (len(part.base), len(part.head)) if part is not None else (1, 1)
         return "" if counts == (1, 1) else f"{counts[0]} → {counts[1]}"
 
     def generations(line: TimeLine) -> int | None:

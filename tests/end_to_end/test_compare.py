@@ -91,7 +91,7 @@ def test_a_slow_variant_is_explained_drawn_and_printed_again(runs: Harness) -> N
 
 def test_compiles_of_two_variants_are_explained_by_pass(runs: Harness) -> None:
     command = ("explain", "--within", BASE, "--variant", "slow", "--metric", "compile-time")
-    ended = runs(*command, "--budget", "0.1", "--row-cap", "0.1")
+    ended = runs(*command, "--budget", "0.1")
     assert ended.returncode == 0, ended.stderr
     assert "The compile of product/slow@cpu " in ended.words and "What differs there" not in ended.words
     assert all(line in ended.words for line in ("SerializeTargetExecutables ", "in no pass: start,", "one compile "))
