@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,9 +42,9 @@ class Proposal:
 
     @property
     def times(self) -> dict[str, float]:
-        """The same of its time."""
-        factor = {} if self.golden.factor is None else {"tolerance_factor": self.golden.factor}
-        return {"golden_time_ms": float(f"{self.golden.golden_ns / 1e6:.4g}"), **factor}
+        """The same of its time; of one generation with upstream's own factor."""
+        golden_ms = float(f"{self.golden.golden_ns / 1e6:.4g}")
+        return {"golden_time_ms": golden_ms, "tolerance_factor": self.golden.factor or 1.1}
 
 
 def runs_of(history: History, suite: str, machine_class: str) -> list[Run]:
@@ -55,8 +55,8 @@ def runs_of(history: History, suite: str, machine_class: str) -> list[Run]:
         others = "; ".join(sorted({row["machine_class"] for row in every})) or "nothing"
         what = f"has no run of {shown(suite)} on {machine_class}, but of {others}"
         raise UsageError(f"{history.results}: {what}; measure it here, without --no-measure")
-    latest = own[-1]["toolchain"], own[-1]["revision"]
-    return [load_run(history.results / row["run"]) for row in own if (row["toolchain"], row["revision"]) == latest]
+    same = [row for row in own if all(row[fact] == own[-1][fact] for fact in ("toolchain", "revision"))]
+    return [load_run(history.results / row["run"]) for row in same]
 
 
 def propose(runs: Sequence[Run], factor: float, patterns: Sequence[str]) -> list[Proposal]:
@@ -119,8 +119,8 @@ def write_goldens(out: Path, found: Sequence[Proposal]) -> None:
     there = dict(before.get("golden_times_ms", {}))
     names = {name.replace("/", "-"): name for name in there}  # of models in suites that are made of these tests
     there |= {names.get(row.name, row.name): row.times["golden_time_ms"] for row in found}
-    factor = max(row.times.get("tolerance_factor", 1.1) for row in found)
-    return _write(out, {**before, "golden_times_ms": there, "tolerance_factor": factor})
+    factor = max(row.times["tolerance_factor"] for row in found)
+    return _write(out, json.dumps({**before, "golden_times_ms": there, "tolerance_factor": factor}, indent=2))
 
 
 def _write_tests(folder: Path, found: Sequence[Proposal]) -> None:
@@ -132,7 +132,7 @@ def _write_tests(folder: Path, found: Sequence[Proposal]) -> None:
         raise UsageError(f"{folder}: no test in it is named as {found[0].name} is; name models as the tests are named")
     for file, row in rows.items():
         if row is not None and (kind := tests[file]["type"]) in ("benchmark", "compstat"):
-            _write(file, tests[file] | (row.times if kind == "benchmark" else row.counts))
+            _write(file, json.dumps(tests[file] | (row.times if kind == "benchmark" else row.counts), indent=2))
 
 
 def _write_gates(file: Path, found: Sequence[Proposal]) -> None:
@@ -143,13 +143,11 @@ def _write_gates(file: Path, found: Sequence[Proposal]) -> None:
         re.sub(r"[^A-Za-z0-9._+-]", ".", row.case)[-LONGEST_NAME:]: {
             "metric": LATENCY.name,
             "cases": row.case,
-            "at_most": round(row.latency_ns * row.golden.factor),
+            "at_most": round(row.latency_ns * row.times["tolerance_factor"]),
         }
         for row in found
-        if row.golden.factor is not None
     }
-    with writing(file):
-        file.write_text(tomli_w.dumps({"gates": gates}))
+    _write(file, tomli_w.dumps({"gates": gates}))
 
 
 def _json_of(file: Path) -> dict[str, Any]:
@@ -159,6 +157,6 @@ def _json_of(file: Path) -> dict[str, Any]:
         raise UsageError(f"{file}: is no JSON object ({error}); mend it, or name another file") from None
 
 
-def _write(file: Path, document: Mapping[str, Any]) -> None:
+def _write(file: Path, text: str) -> None:
     with writing(file):
-        file.write_text(json.dumps(document, indent=2) + "\n")
+        file.write_text(f"{text.rstrip()}\n", encoding="utf-8")

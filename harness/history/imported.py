@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, TypeAlias
 
 from cyclopts import Parameter
 
@@ -31,6 +31,10 @@ _HOW = re.compile(r"process_time|real_time|manual_time|(iterations|repeats|min_t
 _CACHES = {"Data 1": "l1d_bytes", "Unified 2": "l2_bytes", "Unified 3": "l3_bytes"}
 _COUNTS = {"Current Dispatch Count": "dispatches", "Current Binary Size (bytes)": "module-size"}  # by metric
 _LONGEST_NS = 1e18
+# Calls, and what one took in nanoseconds: by the clock, of the CPU.
+_Sample: TypeAlias = tuple[int, float, float]
+# What a file says of one program: its name, samples, counts by metric, and why it failed.
+_Test: TypeAlias = tuple[str, list[_Sample], dict[str, int], str]
 
 
 @command_options
@@ -57,22 +61,13 @@ class ImportOptions(Results):
     date: str | None = None
 
 
-class _Test(NamedTuple):
-    """What a file says of one program."""
-
-    name: str
-    samples: Sequence[tuple[int, float, float]]  # Calls, and what one took in nanoseconds: by the clock, of the CPU
-    failure: Failure | None = None
-    counts: Mapping[str, int] = {}
-
-
 def imported_run(file: Path, content: bytes, given: ImportOptions) -> tuple[Header, list[Record]]:
     """A run of one generation with what a file says."""
     try:
         document = json.loads(content)
         context = document.pop("context", {})
         tests = list(_benchmarks(document["benchmarks"]) if "benchmarks" in document else _summaries(document))
-        if len({test.name for test in tests}) < max(len(tests), 1):
+        if len({name for name, *_ in tests}) < max(len(tests), 1):
             raise ValueError("two tests of one name, or none")
         caches = {f"{cache['type']} {cache['level']}": int(cache["size"]) for cache in context.get("caches", ())}
         cpu = {fact: caches[cache] for cache, fact in _CACHES.items() if cache in caches}
@@ -88,11 +83,11 @@ def imported_run(file: Path, content: bytes, given: ImportOptions) -> tuple[Head
         raise UsageError(f"{file}: no date says when it was measured; give one, as in --date 2026-11-21")
     suite, device = _name(given.suite or file.stem), _name(given.device)
     cases, records, began = list[Case](), list[Record](), int(time.timestamp() * 1e9)
-    for test in tests:
+    for name, samples, counts, why in tests:
         case = Case(
-            id=hashlib.sha256(f"{suite}/{test.name}@{device}".encode()).hexdigest()[:ID_DIGITS],
-            name=f"{test.name}/imported@{device}",
-            model=test.name,
+            id=hashlib.sha256(f"{suite}/{name}@{device}".encode()).hexdigest()[:ID_DIGITS],
+            name=f"{name}/imported@{device}",
+            model=name,
             variant="imported",
             device=device,
             toolchain=version,
@@ -106,9 +101,11 @@ def imported_run(file: Path, content: bytes, given: ImportOptions) -> tuple[Head
             tags=(),
         )
         cases.append(case)
-        records += [IrCounts(case=case.name, counts=dict(test.counts))] if test.counts else []
-        records += [Lost(case=case.name, generation=0, failure=test.failure)] if test.failure else []
-        for place, (calls, real, cpu_time) in enumerate(test.samples):
+        if counts:
+            records.append(IrCounts(case=case.name, counts=counts))
+        if why:
+            records.append(Lost(case=case.name, generation=0, failure=Failure(stage="measure", message=why)))
+        for place, (calls, real, cpu_time) in enumerate(samples):
             turn = Turn(case=case.name, calls=calls, wall_ns=round(real * calls), cpu_ns=round(cpu_time * calls))
             records.append(Round(group=case.group, generation=0, round=place, started_unix_ns=began, turns=(turn,)))
     header = Header(
@@ -149,10 +146,10 @@ def _benchmarks(rows: Sequence[Mapping[str, Any]]) -> Iterator[_Test]:
         samples = samples or [_sample(summaries[kind], 1) for kind in ("median", "mean") if kind in summaries][:1]
         why = next((shown(str(row["error_message"])) for row in own if "error_message" in row), "the file has no time")
         plain = "-".join(part for part in name.removeprefix("BM_").split("/") if not _HOW.fullmatch(part))
-        yield _Test(_name(plain), samples, None if samples else Failure(stage="measure", message=why))
+        yield _name(plain), samples, {}, "" if samples else why
 
 
-def _sample(row: Mapping[str, Any], calls: int) -> tuple[int, float, float]:
+def _sample(row: Mapping[str, Any], calls: int) -> _Sample:
     real_ns, cpu_ns = (float(row[clock]) * UNIT_NS[row["time_unit"]] for clock in ("real_time", "cpu_time"))
     if not (0 < real_ns * calls < _LONGEST_NS and 0 <= cpu_ns * calls < _LONGEST_NS):
         raise ValueError(f"{row['name']}: {row['real_time']} {row['time_unit']} is no time")
@@ -168,5 +165,4 @@ def _summaries(tables: Mapping[str, Mapping[str, Any]]) -> Iterator[_Test]:
             timed = {"name": name, "real_time": ms, "cpu_time": 0, "time_unit": "ms"}
             counts = {metric: int(said[title]) for title, metric in _COUNTS.items() if title in said}
             failed = said["Status"] == "FAILED" and ms is None and not counts
-            failure = Failure(stage="measure", message=f"its {kind} test failed") if failed else None
-            yield _Test(name, [] if ms is None else [_sample(timed, 1)], failure, counts)
+            yield name, [] if ms is None else [_sample(timed, 1)], counts, f"its {kind} test failed" if failed else ""

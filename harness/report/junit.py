@@ -16,11 +16,16 @@ from harness.report.comparison import LOST, comparison_exit_code, headline, is_r
 from harness.report.data import records, row_record
 from harness.report.run_fields import FIELDS
 from harness.report.run_report import Report, notes_of, run_line, verdict
-from harness.report.run_rows import Row, works_again
+from harness.report.run_rows import works_again
 from harness.report.units import interval_text
 from harness.text import one_line, printable
 
 Outcome = Literal["passed", "failure", "error", "skipped"]
+# Of a row's status; of the first two the harness came to no verdict.
+_OUTCOMES: dict[str, Outcome] = {
+    **dict.fromkeys(("missing", "not measured yet"), "error"),
+    **dict.fromkeys(("skipped", "expected failure"), "skipped"),
+}
 # What a test's name or message says already.
 _TOLD = ("case", "group", "model", "variant", "device", "metric", "reason", "repro", "failure_message")
 _NO_XML = str.maketrans("", "", "\ufffe\uffff")
@@ -41,25 +46,17 @@ def tests_of_run(report: Report) -> Element:
     facts = {"run": header.id, "measured on": run_line(report), "notes": " ".join(notes_of(report))}
     suite = _begin(header.suite_name, header.started, facts)
     for row, figures in zip(rows, records(FIELDS, rows), strict=True):
-        outcome, kind = _outcome_of(row)
-        if works_again(cases[row.case], row.status, row.check):
+        outcome, kind = _OUTCOMES.get(row.status, "passed"), str(row.status)
+        if row.status == "failed" and row.failure is not None:
+            kind = row.failure.stage  # a model that cannot be made never comes to the compiler
+            outcome = "error" if kind == "model" else "failure"
+        elif works_again(cases[row.case], row.status, row.check):
             outcome, kind = "failure", "works now"
         elif row.over:
             outcome, kind = "failure", "over a limit"
         test = _add(suite, row.model, row.case, figures, row.latency_ns)
         _say(test, outcome, kind, next(iter(row.remarks), kind), row.repro, row.failure.stderr if row.failure else "")
     return _end(suite, report.summary.exit_code, verdict(report))
-
-
-def _outcome_of(row: Row) -> tuple[Outcome, str]:
-    if row.status in ("missing", "not measured yet"):  # the harness came to no verdict
-        return "error", row.status
-    if row.status in ("skipped", "expected failure"):
-        return "skipped", row.status
-    if row.status != "failed" or row.failure is None:
-        return "passed", row.status
-    # A model that cannot be made never comes to the compiler.
-    return "error" if row.failure.stage == "model" else "failure", row.failure.stage
 
 
 def tests_of_comparison(comparison: Comparison) -> Element:
@@ -102,7 +99,8 @@ def tests_of_nothing(suite: str, why: str, status: ExitCode) -> Element:
 
 
 def _begin(name: str, started: str, facts: Mapping[str, Any]) -> Element:
-    suite = Element("testsuite", name=one_line(name), timestamp=one_line(started)[:19])  # JUnit knows no zones
+    when = {"timestamp": one_line(started)[:19]} if started else {}  # JUnit knows no zones
+    suite = Element("testsuite", when, name=one_line(name))
     _properties(suite, facts)
     return suite
 
