@@ -49,6 +49,8 @@ _WHEEL = re.compile(rf"(?:{'|'.join(WHEELS)})-[A-Za-z0-9_.+!-]+\.whl")
 _OWN_EVENTS = frozenset({"push", "schedule", "workflow_dispatch"})
 _PATIENCE_S = 120.0
 _MOST_RUNS = 30
+# The newest come first, and all of a name expire at about one age, but what somebody took away.
+_MOST_EXPIRED = 100
 _MEMO = "artifact.json"
 
 
@@ -125,11 +127,12 @@ def commits_with_wheels(repository: str, good: str, bad: str, say: Callable[[str
         sha = parents[sha]
     line = [compared.base, *reversed(line)]
     say(f"Asking {repository} which of {plural(len(line), 'commit')} have wheels ...")
-    missing = set(line)
+    missing, expired = set(line), 0
     for artifact in github.read(_Artifact, "actions/artifacts", "list its artifacts", "artifacts", name=_ARTIFACT):
-        if artifact.expired or not missing:  # the newest come first, and all of a name expire at one age
+        expired += artifact.expired
+        if not missing or expired == _MOST_EXPIRED:
             break
-        missing.discard(artifact.commit)
+        missing -= set() if artifact.expired else {artifact.commit}
     return tuple(sha for sha in line if sha not in missing)
 
 

@@ -217,7 +217,11 @@ class FakeGitHub(ThreadingHTTPServer):
         return {"sha": sha, "parents": [{"sha": before, "url": ""}] if before else [], "commit": {"message": "one"}}
 
     def _compare(self, request: Request, first: str, last: str) -> Response:
-        first, last = (self.commits[-1] if name == "main" else name for name in (first, last))
+        names = {"main": self.commits[-1]}
+        first, last = (
+            names.get(name) or next(sha for sha in (*self.commits, *self.branch_of) if sha.startswith(name))
+            for name in (first, last)
+        )
         base = self.branch_of.get(last, last)
         begin, end = self.commits.index(first), self.commits.index(base)
         ahead = [*self.commits[begin + 1 : end + 1], *([last] if last != base else [])]

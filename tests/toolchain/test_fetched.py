@@ -231,11 +231,15 @@ def test_the_cache_keeps_to_its_limit_the_oldest_go_first(github: FakeGitHub, mo
     assert {kept.commit for kept in kept_wheels()} == {TWO, ONE}
 
 
-def test_commits_with_wheels_are_those_between_two_by_first_parents(github: FakeGitHub) -> None:
+def test_commits_with_wheels_are_those_between_two_by_first_parents(
+    github: FakeGitHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
     github.page_size = 2
-    assert commits_with_wheels("iree-org/iree", ONE, "main", print) == (ONE, TWO, THREE)
+    assert commits_with_wheels("iree-org/iree", ONE[:7], "main", print) == (ONE, TWO, THREE)
     assert commits_with_wheels("iree-org/iree", TWO, TWO, print) == (TWO,)
-    github.artifacts[-2]["expired"] = True  # and so is all before it
+    github.artifacts[-2]["expired"] = True
+    assert commits_with_wheels("iree-org/iree", ONE, THREE, print) == (ONE, THREE)
+    monkeypatch.setattr(fetched, "_MOST_EXPIRED", 1)
     assert commits_with_wheels("iree-org/iree", ONE, THREE, print) == (THREE,)
     with pytest.raises(UsageError, match="is no ancestor of"):
         commits_with_wheels("iree-org/iree", THREE, ONE, print)
