@@ -267,7 +267,7 @@ def _passes(explanation: Explanation) -> str:
     large = sorted(changes, key=lambda each: (each[1] * total < 0, -abs(each[1])))[:_MOST_GROUPS]
     rest = total - sum(part.change_ns for part in explanation.parts) if total else 0.0
     clauses = [(f"{name} takes", change) for name, change in large]
-    clauses.append(("shorter passes and what is in no pass take", rest))
+    clauses.append(("what is in no pass takes", rest))
     return "; ".join(
         f"{who} {_more(change)}{f', {change / total * 100:.0f} % of the difference' if change * total > 0 else ''}"
         for who, change in clauses

@@ -16,7 +16,6 @@ from harness.report.explanation_page import (
     part_names,
     signed,
     unit_of_call,
-    whole_of,
 )
 from harness.report.forest import Tone
 from harness.report.units import Unit, compared, interval_text, percent
@@ -98,7 +97,7 @@ def draw_waterfall(explanation: Explanation, top: int | None = None) -> Drawing:
     ratio = interval_text(row.ratio, row.ci_low, row.ci_high)
     lines = [
         explanation.sentence or "What differs is not known.",
-        f"{whole_of(explanation).capitalize()}: {figures[0]} on base, {figures[-1]} on head; ratio {ratio}.",
+        f"In all: {figures[0]} on base, {figures[-1]} on head; ratio {ratio}.",
     ]
 
     def paint(canvas: Canvas) -> None:

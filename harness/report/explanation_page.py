@@ -91,11 +91,6 @@ def _tells_most(part: Part) -> bool:
     return is_changed(part) or bool(not part.is_timed and part.differs_at)
 
 
-def whole_of(explanation: Explanation) -> str:
-    """What the lines add up to, in words."""
-    return "one compile" if explanation.method == "passes" else "one call"
-
-
 def call_ns(explanation: Explanation) -> tuple[float, float]:
     """What one call of base and of head takes; 0 where no generation could be measured."""
     values = (explanation.latency.base_value, explanation.latency.head_value)
@@ -118,7 +113,7 @@ def time_lines(explanation: Explanation, *, most: int | None = None) -> list[Tim
         lines.append(TimeLine(kind="parts", name=name, base_ns=base_ns, head_ns=head_ns))
     base_ns, head_ns = call_ns(explanation)
     judged = _figures_of(explanation.latency) | {"base_ns": base_ns, "head_ns": head_ns}
-    whole = whole_of(explanation)
+    whole = "one compile" if explanation.method == "passes" else "one call"
     call = TimeLine(kind="call", name=whole if explanation.adds_up else f"{whole}, as a whole", **judged)
     return [*lines, *(elsewhere_lines(explanation) if explanation.adds_up else ()), call]
 

@@ -99,7 +99,7 @@ def test_compiles_of_two_variants_are_explained_by_pass(runs: Harness) -> None:
     assert (found["method"], found["latency"]["metric"]) == ("passes", "compile-time")
     assert found["base_elsewhere"]["host_ns"] > 0 < found["head_elsewhere"]["host_ns"]
     assert runs("plot", "latest", "--kind", "waterfall", "--out", "compile.svg").returncode == 0
-    assert "One compile" in (runs.folder / "compile.svg").read_text()
+    assert "SerializeTarget" in (runs.folder / "compile.svg").read_text()
 
 
 # --- Two runs ---
