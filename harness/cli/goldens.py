@@ -7,10 +7,10 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from harness.cli.app import app
-from harness.cli.output import emit, reporter
+from harness.cli.output import emit, print_text, reporter
 from harness.cli.run import run_one
 from harness.errors import UsageError
-from harness.history.goldens import goldens_page, propose, runs_of, write_goldens
+from harness.history.goldens import goldens_page, propose, runs_of, written
 from harness.history.series import open_history
 from harness.machine.environment import machine_class
 from harness.options import PageFormat, Positive, command_options
@@ -28,11 +28,11 @@ class GoldensOptions(RunOptions):
     """What a user can choose about golden times, and about the run that they are taken from.
 
     Attributes:
-        measure: Run the suite now; else take the runs of it that --results has, of machines such as this one and of the
-            latest toolchain there; then a suite's name will do, as of runs that were imported.
+        measure: Run the suite now; else take its runs that --results has, on machines such as this one and under the
+            latest toolchain there. Then the suite's name will do.
         tolerance_factor: With which IREE's gate is tried.
-        out: Also write them: into a .json file as torch_ops' configurations have them, into the tests of a folder as
-            torch_models has them, or into a .toml file as gates of a suite; repeatable.
+        out: Also write them into this file: a configuration of torch_ops, the JSON of a benchmark of torch_models, or a
+            .toml file of gates of a suite; repeatable.
         format: How to print them.
     """
 
@@ -51,27 +51,19 @@ def goldens(options: GoldensOptions | None = None) -> int:
     latest run failed, so that it has no golden time.
     """
     options = options or GoldensOptions()
-    if options.measure:
+    if options.measure or options.suite is None:
         runs = [load_run(run_one(options))]
-    elif options.suite is None:
-        raise UsageError("whose golden times is not said; give a suite")
     else:
         name = load_suite(options.suite).suite.name if options.suite.is_file() else str(options.suite)
-        with (
-            reporter(quiet=options.quiet) as progress,
-            open_history(str(options.results), progress=progress) as history,
-        ):
+        results = str(options.results)
+        with reporter(quiet=options.quiet) as progress, open_history(results, progress=progress) as history:
             runs = runs_of(history, name, machine_class(environment_here()))
     factor = options.tolerance_factor
     found = propose(runs, factor, options.patterns)
     if not found:
         raise UsageError(f"{options.suite}: no case that was asked for has a time; `harness report` says why")
     for out in options.out:
-        write_goldens(out, found)
-    document = {
-        "tolerance_factor": factor,
-        "runs": [run.header.id for run in runs],
-        "goldens": list(map(asdict, found)),
-    }
+        print_text(written(out, found), out)
+    document = {"runs": [run.header.id for run in runs], "goldens": list(map(asdict, found))}
     emit(options.format, lambda: goldens_page(found, runs, factor), lambda: to_json(document))
     return int(build_report(runs[-1]).summary.exit_code)

@@ -83,9 +83,7 @@ def import_files(options: ImportOptions) -> int:
     modules: it can be compared with --no-remeasure alone. What is there already is left as it is.
     """
     for header, records in [imported_run(file, read_document(file), options) for file in options.files]:
-        same = [name for name in folder_names(options.results, "run") if name.startswith(header.id)]
-        known = [load_run(options.results / name, rounds=False).header for name in same]
-        if any(other.suite_sha256 == header.suite_sha256 for other in known):
+        if (options.results / header.id).exists():
             print_text(f"{header.imported} is there already as {header.id}; remove that to import it anew.")
             continue
         with RunDirectory.create(options.results, header) as directory:

@@ -16,7 +16,6 @@ from cyclopts import Parameter
 
 from harness import __version__
 from harness.errors import UsageError
-from harness.machine.environment import made_class
 from harness.options import Results, command_options
 from harness.records.case import ID_DIGITS, Case
 from harness.records.run import SCHEMA_VERSION, Failure, Header, IrCounts, Lost, Round, ToolchainRecord, Turn
@@ -28,7 +27,6 @@ from harness.verify.outputs import UNIT_NS
 
 # Of a benchmark's name, what Google Benchmark says of how it was measured.
 _HOW = re.compile(r"process_time|real_time|manual_time|(iterations|repeats|min_time|min_warmup_time):.*")
-_CACHES = {"Data 1": "l1d_bytes", "Unified 2": "l2_bytes", "Unified 3": "l3_bytes"}
 _COUNTS = {"Current Dispatch Count": "dispatches", "Current Binary Size (bytes)": "module-size"}  # by metric
 _LONGEST_NS = 1e18
 # Calls, and what one took in nanoseconds: by the clock, of the CPU.
@@ -47,7 +45,7 @@ class ImportOptions(Results):
         toolchain_version: The release of IREE (default: what --benchmark_context=iree_version=3.13.0 left in the file).
         suite: The suite's name (default: the file's).
         device: The device's name.
-        machine: What it ran on, in words; the same words, one series (default: the file's cores and caches).
+        machine: The processor, in words: with the file's number of cores, the class of machines.
         date: When it was measured, as 2026-11-21 or 2026-11-21T03:00:00+00:00 (default: as the file says).
         results: The results folder.
     """
@@ -57,7 +55,7 @@ class ImportOptions(Results):
     toolchain_version: str | None = None
     suite: str | None = None
     device: str = "unknown"
-    machine: str | None = None
+    machine: str = ""
     date: str | None = None
 
 
@@ -69,9 +67,6 @@ def imported_run(file: Path, content: bytes, given: ImportOptions) -> tuple[Head
         tests = list(_benchmarks(document["benchmarks"]) if "benchmarks" in document else _summaries(document))
         if len({name for name, *_ in tests}) < max(len(tests), 1):
             raise ValueError("two tests of one name, or none")
-        caches = {f"{cache['type']} {cache['level']}": int(cache["size"]) for cache in context.get("caches", ())}
-        cpu = {fact: caches[cache] for cache, fact in _CACHES.items() if cache in caches}
-        cpu |= {"usable_cores": int(context["num_cpus"])} if "num_cpus" in context else {}
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
         known = "what iree-benchmark-module --benchmark_format=json prints, or a job_summary.json"
         raise UsageError(f"{file}: has another form ({shown(repr(error))}); give {known}") from None
@@ -81,8 +76,9 @@ def imported_run(file: Path, content: bytes, given: ImportOptions) -> tuple[Head
     time = parse_time(given.date or str(context.get("date", "")))
     if time is None:
         raise UsageError(f"{file}: no date says when it was measured; give one, as in --date 2026-11-21")
-    suite, device = _name(given.suite or file.stem), _name(given.device)
+    suite, device = plain_name(given.suite or file.stem), plain_name(given.device)
     cases, records, began = list[Case](), list[Record](), int(time.timestamp() * 1e9)
+    sha256 = hashlib.sha256(content).hexdigest()
     for name, samples, counts, why in tests:
         case = Case(
             id=hashlib.sha256(f"{suite}/{name}@{device}".encode()).hexdigest()[:ID_DIGITS],
@@ -101,20 +97,19 @@ def imported_run(file: Path, content: bytes, given: ImportOptions) -> tuple[Head
             tags=(),
         )
         cases.append(case)
-        if counts:
-            records.append(IrCounts(case=case.name, counts=counts))
-        if why:
-            records.append(Lost(case=case.name, generation=0, failure=Failure(stage="measure", message=why)))
+        failure = Failure(stage="measure", message=why)
+        records += [IrCounts(case=case.name, counts=counts)] if counts else []
+        records += [Lost(case=case.name, generation=0, failure=failure)] if why else []
         for place, (calls, real, cpu_time) in enumerate(samples):
             turn = Turn(case=case.name, calls=calls, wall_ns=round(real * calls), cpu_ns=round(cpu_time * calls))
             records.append(Round(group=case.group, generation=0, round=place, started_unix_ns=began, turns=(turn,)))
     header = Header(
         schema_version=SCHEMA_VERSION,
-        id=new_run_id(suite, time),
+        id=new_run_id(f"{suite}-{sha256[:8]}", time),  # the same file gives the same run
         suite=file.name,
         suite_name=suite,
         suite_description="",
-        suite_sha256=hashlib.sha256(content).hexdigest(),
+        suite_sha256=sha256,
         started=time.isoformat(timespec="seconds"),
         harness_version=__version__,
         harness_commit="",
@@ -125,12 +120,12 @@ def imported_run(file: Path, content: bytes, given: ImportOptions) -> tuple[Head
         cases=tuple(cases),
         groups=(),
         settings={"imported": file.name, "measure": False},
-        environment={"cpu": cpu, "machine": {"class": shown(given.machine or made_class({"cpu": cpu}) or "unknown")}},
+        environment={"cpu": {"model": given.machine, "usable_cores": context.get("num_cpus")}},
     )
     return header, records
 
 
-def _name(text: str) -> str:
+def plain_name(text: str) -> str:
     """What a suite could call it."""
     return re.sub(r"[^A-Za-z0-9._+-]+", "-", text).lstrip("._+-")[:LONGEST_NAME] or "unknown"
 
@@ -146,7 +141,7 @@ def _benchmarks(rows: Sequence[Mapping[str, Any]]) -> Iterator[_Test]:
         samples = samples or [_sample(summaries[kind], 1) for kind in ("median", "mean") if kind in summaries][:1]
         why = next((shown(str(row["error_message"])) for row in own if "error_message" in row), "the file has no time")
         plain = "-".join(part for part in name.removeprefix("BM_").split("/") if not _HOW.fullmatch(part))
-        yield _name(plain), samples, {}, "" if samples else why
+        yield plain_name(plain), samples, {}, "" if samples else why
 
 
 def _sample(row: Mapping[str, Any], calls: int) -> _Sample:
@@ -161,7 +156,7 @@ def _summaries(tables: Mapping[str, Mapping[str, Any]]) -> Iterator[_Test]:
     for kind, table in tables.items():
         for row in table["rows"]:
             said = {title: value for title, value in zip(table["headers"], row, strict=True) if value != "N/A"}
-            name, ms = _name(str(said["Name"]).removesuffix(".json")), said.get("Current Time (ms)")
+            name, ms = plain_name(str(said["Name"]).removesuffix(".json")), said.get("Current Time (ms)")
             timed = {"name": name, "real_time": ms, "cpu_time": 0, "time_unit": "ms"}
             counts = {metric: int(said[title]) for title, metric in _COUNTS.items() if title in said}
             failed = said["Status"] == "FAILED" and ms is None and not counts

@@ -11,8 +11,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from harness.errors import ExitCode
 from harness.metrics import LATENCY
 from harness.records.comparison import Comparison
-from harness.records.comparison import Row as ComparedRow
-from harness.report.comparison import LOST, comparison_exit_code, headline, is_regression, real_rows, warning
+from harness.report.comparison import LOST, comparison_exit_code, headline, is_regression, real_rows, sides_line
 from harness.report.data import records, row_record
 from harness.report.run_fields import FIELDS
 from harness.report.run_report import Report, notes_of, run_line, verdict
@@ -26,8 +25,6 @@ _OUTCOMES: dict[str, Outcome] = {
     **dict.fromkeys(("missing", "not measured yet"), "error"),
     **dict.fromkeys(("skipped", "expected failure"), "skipped"),
 }
-# What a test's name or message says already.
-_TOLD = ("case", "group", "model", "variant", "device", "metric", "reason", "repro", "failure_message")
 _NO_XML = str.maketrans("", "", "\ufffe\uffff")
 
 
@@ -61,38 +58,23 @@ def tests_of_run(report: Report) -> Element:
 
 def tests_of_comparison(comparison: Comparison) -> Element:
     """A test for each row of a comparison but its A/A controls."""
-    sides = {name: getattr(comparison, name) for name in ("base", "head")}
-    facts = {
-        "comparison": comparison.id,
-        **{name: f"{side.label} ({', '.join(side.toolchains)})" for name, side in sides.items()},
-        "measured on": comparison.machine.description,
-        "notes": " ".join((warning(comparison), *comparison.notes)),
-    }
+    facts = {"comparison": comparison.id, "sides": sides_line(comparison), "notes": " ".join(comparison.notes)}
     suite = _begin(Path(comparison.head.suite).stem, comparison.created, facts)
     for row in real_rows(comparison):
         name = row.case if row.metric == LATENCY.name else f"{row.case} {row.metric}"
         test = _add(suite, row.model, name, row_record(row), row.head_value if row.unit == "ns" else None)
         ratio = "" if row.ratio is None else f" {interval_text(row.ratio, row.ci_low, row.ci_high)} of base"
-        outcome, kind = _outcome_of_row(row)
+        kind = "gate violated" if row.gate == "violated" else row.verdict
+        lost = row.gate == "violated" or row.verdict in LOST or is_regression(row)
+        outcome: Outcome = "failure" if lost else "skipped" if row.verdict == "inconclusive" else "passed"
         message = f"{kind}: {row.metric}{ratio}{f'; {row.reason}' if row.reason else ''}"
         _say(test, outcome, kind, message, row.repro, row.stderr)
     return _end(suite, comparison_exit_code(comparison), headline(comparison))
 
 
-def _outcome_of_row(row: ComparedRow) -> tuple[Outcome, str]:
-    if row.gate == "violated":
-        return "failure", "gate violated"
-    if is_regression(row) or row.verdict in LOST:
-        return "failure", row.verdict
-    return "skipped" if row.verdict == "inconclusive" else "passed", row.verdict
-
-
-def tests_of_nothing(suite: str, why: str, status: ExitCode) -> Element:
-    """Of a suite that was not run: one test, which says why."""
-    found = _begin(suite, "", {})
-    if status is ExitCode.OK:
-        _say(_add(found, "", suite, {}), "skipped", "not run", why)
-    return _end(found, status, why)
+def tests_of_nothing(suite: str, why: str) -> Element:
+    """Of a suite that could not be run: one test, which says why."""
+    return _end(_begin(suite, "", {}), ExitCode.USAGE, why)
 
 
 # --- XML ---
@@ -110,7 +92,7 @@ def _add(suite: Element, model: str, name: str, facts: Mapping[str, Any], ns: fl
     group = f"{suite.get('name')}.{model}".rstrip(".")
     test = SubElement(suite, "testcase", classname=one_line(group), name=one_line(name.removeprefix(f"{model}/")))
     test.set("time", f"{(ns or 0) / 1e9:.9f}")
-    _properties(test, {name: value for name, value in facts.items() if name not in _TOLD})
+    _properties(test, facts)
     return test
 
 

@@ -33,32 +33,25 @@ def golden_of(generations: Sequence[FloatArray], factor: float) -> Golden:
     """From what calls took in each generation, one at least, in the order in which they ran."""
     from scipy.special import stdtrit  # scipy.stats takes a second to import
 
-    logs, number = [np.log(_shortest(ns)) for ns in generations], len(generations)
+    # Of each ten calls in a row, the first after the last: a slow stretch slows all ten.
+    windows = [np.min([np.roll(ns, -step) for step in range(REPETITIONS)], axis=0) for ns in generations]
+    logs, number = [np.log(shortest) for shortest in windows], len(windows)
     means = np.array([each.mean() for each in logs])
-    where = paired_mean(means, confidence=CONFIDENCE)
-    within = Estimate(where=where, confidence=CONFIDENCE, rounds=0)
-    alarms = sum(float((each > where.centre + math.log(factor)).mean()) for each in logs)
+    golden = Estimate(where=paired_mean(means, confidence=CONFIDENCE), confidence=CONFIDENCE, rounds=0)
+    alarms = sum(float((each > golden.where.centre + math.log(factor)).mean()) for each in logs)
     proposed = None
-    if within.low is not None:
+    if golden.low is not None:
         # What a process to come does not exceed: by its likes, and as these are few by their spread as a normal one.
         spread = math.hypot(means.std(ddof=1) * math.sqrt(1 + 1 / number), np.mean([each.std() for each in logs]))
-        every = np.concatenate(logs)
-        weights = np.concatenate([np.full(each.size, 1 / each.size / number) for each in logs])
-        order = np.argsort(every)
-        seen = every[order][np.searchsorted(np.cumsum(weights[order]), 1 - FALSE_ALARMS - 1e-9)] - where.centre
+        seen = np.quantile(np.concatenate(logs), 1 - FALSE_ALARMS, method="higher") - golden.where.centre
         above = max(float(seen), float(stdtrit(number - 1, 1 - FALSE_ALARMS)) * spread)
         proposed = math.ceil(ratio_of(above) * 1000) / 1000
     return Golden(
-        golden_ns=within.ratio,
-        low_ns=within.low,
-        high_ns=within.high,
+        golden_ns=golden.ratio,
+        low_ns=golden.low,
+        high_ns=golden.high,
         generations=number,
         false_alarms=alarms / number,
         at_most=rate_bounds(math.ceil(alarms - 1e-9), number)[1],
         factor=proposed,
     )
-
-
-def _shortest(ns: FloatArray) -> FloatArray:
-    """Of each ten calls that follow each other, the first after the last: a slow stretch slows all ten."""
-    return np.asarray(np.min([np.roll(ns, -step) for step in range(REPETITIONS)], axis=0), dtype=np.float64)

@@ -108,7 +108,7 @@ def test_what_has_no_modules_is_compared_as_recorded_and_not_measured(
     for day, ms in ((21, 1.0), (22, 2.0)):
         Path(f"{day}.json").write_text(document(benchmark(ms=ms)))
         assert run_command_line(["results", "import", f"{day}.json", "--suite", "s", "--date", f"2026-11-{day}"]) == 0
-    sides = ["results/20261121-000000-s", "results/20261122-000000-s"]
+    sides = [f"results/{name}" for name in folder_names(Path("results"))]
     assert run_command_line(["compare", *sides, "--no-remeasure", "--across-hosts", "--format", "json"]) == 0
     (row,) = json.loads(capsys.readouterr().out.partition("{")[2].join("{ "))["rows"]
     assert (row["ratio"], row["verdict"]) == (pytest.approx(2.0), "inconclusive")
