@@ -133,15 +133,12 @@ def _limit_s(answer: requests.Response, unix_s: float, attempt: int) -> float | 
 class Client:
     """One API, one token; requests go one after the other, as GitHub asks for."""
 
-    def __init__(
-        self, api_url: str, token: str | None, *, patience_s: float, say: Callable[[str], None], option: str = ""
-    ) -> None:
+    def __init__(self, api_url: str, token: str | None, *, patience_s: float, say: Callable[[str], None]) -> None:
         self.host = urlsplit(api_url).netloc
         self.say = say
         self._api_url = api_url
         self._token = token
         self._patience_s = patience_s
-        self._option = option  # By which a user gives more patience
         self._waited_s = 0.0
         import requests  # which takes a while
 
@@ -174,34 +171,25 @@ class Client:
         """Write the file that the API leads to: it lies on another host, which gets neither the token nor our name."""
         import requests
 
+        url = self._ask("GET", path, purpose, leads_away=True).headers.get("location", "")
+        if urlsplit(url).scheme not in ("https", urlsplit(self._api_url).scheme):
+            raise self._error(f"gave no address over https when asked to {purpose.what}; check $GITHUB_API_URL")
+        done, said_s, what = 0, time.monotonic(), f"leads to {urlsplit(url).hostname} when asked to {purpose.what}"
         # Without an `auth`, requests looks into netrc files.
-        how: dict[str, Any] = {"auth": lambda request: request, "stream": True}
-        for attempt in itertools.count():
-            url = self._ask("GET", path, purpose, leads_away=True).headers.get("location", "")
-            if urlsplit(url).scheme not in ("https", urlsplit(self._api_url).scheme):
-                raise self._error(f"gave no address over https when asked to {purpose.what}; check $GITHUB_API_URL")
-            where = f"{urlsplit(url).hostname}, to which {self.host} leads when asked to {purpose.what},"
-            try:
-                with requests.get(url, timeout=(_CONNECT_S, _READ_S), allow_redirects=False, **how) as answer:
-                    answer.raise_for_status()
-                    if answer.status_code != 200:
-                        raise GitHubError(f"{where} leads on to another address, where nobody goes; try again later")
-                    self._write(answer, file, limit_bytes)
-                return
-            except requests.RequestException as error:
-                status = "gives no whole answer" if error.response is None else f"answers {error.response.status_code}"
-                self.pause(GitHubError(f"{where} {status}; try again later"), attempt)
-
-    def _write(self, answer: requests.Response, file: Path, limit_bytes: int) -> None:
-        done, said_s = 0, time.monotonic()
-        with file.open("wb") as out:
-            for chunk in answer.iter_content(1 << 20):
-                done += out.write(chunk)
-                if done > limit_bytes:
-                    raise self._error(f"leads to a file of more than {limit_bytes / 1e6:,.0f} MB, which is not fetched")
-                if time.monotonic() - said_s > _SAY_EVERY_S:
-                    said_s = time.monotonic()
-                    self.say(f"  {done / 1e6:,.0f} MB so far")
+        how: dict[str, Any] = {"auth": lambda request: request, "stream": True, "allow_redirects": False}
+        try:
+            with requests.get(url, timeout=(_CONNECT_S, _READ_S), **how) as answer, file.open("wb") as out:
+                if answer.status_code != 200:
+                    raise self._error(f"{what}, which answers {answer.status_code}; try again later")
+                for chunk in answer.iter_content(1 << 20):
+                    done += out.write(chunk)
+                    if done > limit_bytes:
+                        raise self._error(f"{what}, which is more than {limit_bytes / 1e6:,.0f} MB and is not fetched")
+                    if time.monotonic() - said_s > _SAY_EVERY_S:
+                        said_s = time.monotonic()
+                        self.say(f"  {done / 1e6:,.0f} MB so far")
+        except requests.RequestException:
+            raise self._error(f"{what}, which gives no whole answer; try again later") from None
 
     def pause(self, error: GitHubError, attempt: int) -> None:
         """Wait before another attempt, longer after each."""
@@ -233,8 +221,7 @@ class Client:
             if limit_s is not None:
                 until = time.strftime("%H:%M UTC", time.gmtime(time.time() + limit_s))
                 too_long = self._error(
-                    f"limits how often it may be asked{{detail}} until {until}, longer than is waited; try "
-                    f"again then{self._or_longer(self._waited_s + limit_s)}",
+                    f"limits how often it may be asked{{detail}} until {until}, longer than is waited; try again then",
                     answer,
                 )
                 self._wait(limit_s, f"{self.host} limits how often it may be asked", too_long)
@@ -243,15 +230,12 @@ class Client:
                 raise self._error(f"answers {answer.status_code}{{detail}}: {advice}", answer)
             else:
                 self._waited_s += time.monotonic() - began
-                advice = f"try again later{self._or_longer(self._patience_s * 2 or 60)}"
-                later = self._error(f"{failure} when asked to {purpose.what}; {advice}", answer, uncertain=True)
+                wrong = f"{failure} when asked to {purpose.what}; try again later"
+                later = self._error(wrong, answer, uncertain=True)
                 if not repeatable:
                     raise later
                 self.pause(later, attempt)
         raise AssertionError("counting does not end")
-
-    def _or_longer(self, seconds: float) -> str:
-        return f", or give {self._option} {seconds:.0f}" if self._option else ""
 
     def _wait(self, seconds: float, why: str, otherwise: GitHubError) -> None:
         if self._waited_s + seconds > self._patience_s:

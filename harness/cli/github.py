@@ -174,4 +174,4 @@ def _client(options: GitHubOptions) -> Client:
     token = token_of(os.environ)
     if token is None:
         raise UsageError("GITHUB_TOKEN is not set; set it to a token that may comment, or look with --dry-run")
-    return Client(api_address(options.api_url), token, patience_s=options.patience, say=tell, option="--patience")
+    return Client(api_address(options.api_url), token, patience_s=options.patience, say=tell)

@@ -88,7 +88,7 @@ class Diagnosis:
         machine, cpu, load = (self.environment[name] for name in ("machine", "cpu", "load"))
         process = self.environment["process"]
         return {
-            "toolchain": [*_toolchain(self.toolchain, self.environments, self.fetched_bytes, process)],
+            "toolchain": [*_toolchain(self.toolchain, self.environments, process), *_fetched(self.fetched_bytes)],
             "devices": [*_devices(self.probes, self.vulkan_drivers, self.asked)],
             "peers": [*_peers(self.peers)],
             "machine": [*_machine(machine, load, cpu.get("logical_cores", 1))],
@@ -245,10 +245,7 @@ def _process(process: dict[str, Any], no_own_time: str | None) -> Iterator[Findi
 
 
 def _toolchain(
-    toolchain: Toolchain | str,
-    environments: Sequence[InstalledEnvironment],
-    fetched_bytes: int,
-    process: dict[str, Any],
+    toolchain: Toolchain | str, environments: Sequence[InstalledEnvironment], process: dict[str, Any]
 ) -> Iterator[Finding]:
     if isinstance(toolchain, str):
         yield _missing(toolchain)
@@ -260,9 +257,12 @@ def _toolchain(
     for extra in environments:
         size = f"{extra.disk_bytes / 1e6:,.0f} MB in the cache"
         yield _ok(f"IREE {extra.version} for --toolchain {extra.version}, {size}")
-    if fetched_bytes:
+
+
+def _fetched(size: int) -> Iterator[Finding]:
+    if size:
         limit = f"{LIMIT_BYTES / 1e6:,.0f} MB, beyond which the oldest go"
-        yield _ok(f"wheels of GitHub's CI, with their environments: {fetched_bytes / 1e6:,.0f} of {limit}")
+        yield _ok(f"wheels of GitHub's CI, with their environments: {size / 1e6:,.0f} of {limit}")
 
 
 def _devices(

@@ -47,9 +47,7 @@ def sentences() -> list[str]:
 @pytest.fixture
 def client_with(github: FakeGitHub, waits: list[float], sentences: list[str]) -> Callable[[float], Client]:
     """A client with that much patience."""
-    return lambda patience_s: Client(
-        github.url, TOKEN, patience_s=patience_s, say=sentences.append, option="--patience"
-    )
+    return lambda patience_s: Client(github.url, TOKEN, patience_s=patience_s, say=sentences.append)
 
 
 @pytest.fixture

@@ -123,14 +123,13 @@ class FakeGitHub(ThreadingHTTPServer):
         self.runs.insert(0, {**run, "status": status, "path": f".github/workflows/{path}", "name": "CI"})
         return number
 
-    def kept(self, run: int, name: str, archive: bytes = b"", *, expired: bool = False, size: int | None = None) -> int:
+    def kept(self, run: int, name: str, archive: bytes = b"", *, expired: bool = False) -> int:
         """Add an artifact of a run; its number."""
         number = next(self._numbers)
         (sha,) = [each["head_sha"] for each in self.runs if each["id"] == run]
         source = {"id": run, "head_sha": sha, "head_branch": "main", "repository_id": 1}
         facts = {"id": number, "name": name, "expired": expired, "expires_at": "2026-05-03T01:02:03Z"}
-        size = len(archive) if size is None else size
-        self.artifacts.insert(0, {**facts, "size_in_bytes": size, "workflow_run": source})
+        self.artifacts.insert(0, {**facts, "size_in_bytes": len(archive), "workflow_run": source})
         self.archives[number] = archive
         return number
 
