@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import requests
 from pydantic import BaseModel, ConfigDict
 
 from harness.cache import cache_root, trim
@@ -51,7 +50,7 @@ class Files:
             return self._away[host]
         try:
             return self._fetched(url, kept)
-        except (requests.RequestException, OSError) as error:
+        except OSError as error:  # as those of requests are
             answer = getattr(error, "response", None)
             if answer is not None:
                 return f"{url} answers {answer.status_code}"
@@ -60,6 +59,8 @@ class Files:
 
     def _fetched(self, url: str, target: Path) -> Path | str:
         """The file as the server has it, once it is whole; its hash is held against the one that the server states."""
+        import requests  # which takes a while
+
         self._say(f"Fetching {url} ...")
         digest = hashlib.md5(usedforsecurity=False)  # what Azure's blob storage states
         target.parent.mkdir(parents=True, exist_ok=True)
