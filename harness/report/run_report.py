@@ -349,12 +349,14 @@ def reference_sentence(report: Report) -> str:
 def next_steps(report: Report, folder: str) -> list[Step]:
     """What to do about what the report of a run in that folder says."""
     summary, fleet = report.summary, report.header.settings.get("fleet")
+    cases = {case.name: case for case in report.header.cases}
+    works = ", ".join(row.case for row in report.rows() if works_again(cases[row.case], row.status, row.check))
     at = f" {shlex.quote(folder)}{f' --fleet {shlex.quote(str(fleet))}' if fleet else ''}"
     table = (
         (not report.run.finished, "go on with this run", f"harness run --resume{at}"),
         (summary.failed, "see here what the tools said of failures, and in the run's logs all that they said", ""),
         (summary.missing, "what is missing left no record at all: run it again, and report it as a defect", ""),
-        (summary.works_again, f"take expectations that no longer hold out of {report.header.suite}", ""),
+        (works, f"take expectations that no longer hold out of {report.header.suite}: {works}", ""),
         (summary.unclear or first_look(report), "measure until each row is decided", f"harness compare --within{at}"),
     )
     return [Step(text, command) for holds, text, command in table if holds]
