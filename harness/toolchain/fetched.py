@@ -36,12 +36,10 @@ from harness.toolchain.own import WHEELS, own_named
 LIMIT_BYTES = 10 * 10**9
 
 REPOSITORY = "iree-org/iree"
-_LIKE = re.compile(r"(?:[\w.-]+/[\w.-]+#.*|(?:pr|run|commit):[^:]*|main(?:~base)?)")
 _WORD = re.compile(
-    r"(?:(?P<repository>[^#]+)#)?"
+    r"(?:(?P<repository>.+)#)?"
     r"(?:pr:(?P<pull>[1-9]\d{0,11})(?P<base>~base)?|run:(?P<run>[1-9]\d{0,17})|commit:(?P<commit>[0-9a-f]{7,40})|main)"
 )
-_HOW = "write pr:24701, pr:24701~base, run:11977414405, commit:2b05c5dbb2 or main, of a fork OWNER/REPO#main"
 # As IREE's workflows name what they keep (build_tools/pkgci/setup_venv.py).
 _ARTIFACT = f"{platform.system().lower()}_{platform.machine()}_release_packages"
 _WHEEL = re.compile(rf"(?:{'|'.join(WHEELS)})-[A-Za-z0-9_.+!-]+\.whl")
@@ -49,7 +47,7 @@ _WHEEL = re.compile(rf"(?:{'|'.join(WHEELS)})-[A-Za-z0-9_.+!-]+\.whl")
 _OWN_EVENTS = frozenset({"push", "schedule", "workflow_dispatch"})
 # The newest come first, and all of a name expire at about one age, but what somebody took away.
 _MOST_EXPIRED = 100
-_MEMO = "artifact.json"
+_MEMO, _NEEDS = "artifact.json", "actions: read"
 
 
 class Kept(BaseModel):
@@ -86,17 +84,16 @@ def _root() -> Path:
 
 
 def is_fetched(text: str) -> bool:
-    """Whether a word for a toolchain means wheels of CI, rightly written or not."""
-    return _LIKE.fullmatch(text.strip().removeprefix("iree==")) is not None
+    """Whether a word for a toolchain means wheels of CI."""
+    return _WORD.fullmatch(text.strip().removeprefix("iree==")) is not None
 
 
 def fetched_named(text: str, on_install: Callable[[str], None], option: str) -> str:
     """The label of the toolchain that a word means, fetched where it is not in the cache; or why there is none."""
     word = _Word(text.strip().removeprefix("iree=="), option, on_install)
-    here = [kept for kept in kept_wheels() if kept.repository == word.repository]
-    same = [kept for kept in here if word.commit and kept.commit.startswith(word.commit)]
+    here = (kept for kept in kept_wheels() if word.commit and kept.repository == word.repository)
     try:
-        kept = same[0] if len({each.commit for each in same}) == 1 else word.wheels()
+        kept = next((kept for kept in here if kept.commit.startswith(word.commit)), None) or word.wheels()
     except GitHubError as error:
         raise word.wrong(str(error)) from None
     word.require_trusted(kept.event)
@@ -190,8 +187,8 @@ class _Word:
 
     def __init__(self, text: str, option: str, say: Callable[[str], None]) -> None:
         self.text, self.option, self.say = text, option, say
-        if (found := _WORD.fullmatch(text)) is None:
-            raise self.wrong(f"names no wheels of CI; {_HOW}")
+        found = _WORD.fullmatch(text)
+        assert found is not None  # noqa: S101 (is_fetched said so)
         if text == "main" and Path(text).exists():
             raise self.wrong(f"is a branch, and a file or folder here; write {REPOSITORY}#main, or ./main")
         self.repository = repository_named((found["repository"] or REPOSITORY).lower(), option)
@@ -235,7 +232,9 @@ class _Word:
             return [*self.read(_Run, f"actions/runs/{self.run}", f"read run {self.run}")]
         query = {"branch": "main", "event": "push", "status": "success"}  # a fork's branch may be called main too
         if self.pull:
-            query = {"head_sha": self._commit_of_pull()}
+            pull = next(self.read(_Pull, f"pulls/{self.pull}", f"read pull request {self.pull}"))
+            path, what = f"compare/{quote(pull.branch)}...{pull.head}", f"find the base of pull request {self.pull}"
+            query = {"head_sha": next(self.read(_Comparison, path, what)).merge_base if self.base else pull.head}
         elif self.commit:
             query = {"head_sha": next(self.read(_Commit, f"commits/{self.commit}", f"read commit {self.commit}")).sha}
         runs = self.read(_Run, "actions/runs", "list the runs of workflows", "workflow_runs", **query)
@@ -245,13 +244,6 @@ class _Word:
             of = f"for commit {query['head_sha'][:10]} yet" if "head_sha" in query else "on main with success"
             raise self.wrong(f"no workflow of {self.repository} has run {of}; wait for its CI, or give another commit")
         return likely
-
-    def _commit_of_pull(self) -> str:
-        pull = next(self.read(_Pull, f"pulls/{self.pull}", f"read pull request {self.pull}"))
-        if not self.base:
-            return pull.head
-        path = f"compare/{quote(pull.branch)}...{pull.head}"
-        return next(self.read(_Comparison, path, f"find the merge base of pull request {self.pull}")).merge_base
 
     def _chosen(self, runs: Sequence[_Run]) -> tuple[_Run, _Artifact]:
         """The newest wheels for this platform that are still there, and the run that built them."""
@@ -286,7 +278,8 @@ class _Word:
             wheels = made / (f"{owner}pr.{self.pull}" if self.pull and not self.base else run.head_sha[:10])
             wheels.mkdir(parents=True)
             path = f"repos/{self.repository}/actions/artifacts/{artifact.id}/zip"
-            self._client.download(path, self._purpose(f"fetch {_ARTIFACT}"), archive, FOLDER_LIMIT_BYTES)
+            purpose = Purpose(what=f"fetch {_ARTIFACT} of {self.repository}", needs=_NEEDS)
+            self._client.download(path, purpose, archive, FOLDER_LIMIT_BYTES)
             if why := _unpack(archive, wheels):
                 raise self.wrong(f"{_ARTIFACT} of run {run.id} {why}; give another commit")
             facts = {"repository": self.repository, "commit": run.head_sha, "run": run.id, "event": run.event}
@@ -295,16 +288,13 @@ class _Word:
 
     def read(self, kind: type[_Read], path: str, what: str, key: str = "", **query: str) -> Iterator[_Read]:
         """What the repository has at a path; with a key, the items of a list."""
-        path, purpose = f"repos/{self.repository}/{path}", self._purpose(what)
+        path, purpose = f"repos/{self.repository}/{path}", Purpose(what=f"{what} of {self.repository}", needs=_NEEDS)
         try:
             for answer in self._client.pages(path, purpose, query, key) if key else [self._client.get(path, purpose)]:
                 yield kind.model_validate(answer)
         except ValidationError:
             wrong = f"gives another answer than GitHub when asked to {what}; check $GITHUB_API_URL"
             raise GitHubError(f"{self._client.host} {wrong}") from None
-
-    def _purpose(self, what: str) -> Purpose:
-        return Purpose(what=f"{what} of {self.repository}", needs="actions: read")
 
 
 def _unpack(archive: Path, folder: Path) -> str:

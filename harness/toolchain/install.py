@@ -94,7 +94,8 @@ def parse_release(text: str, option: str = "--toolchain") -> str:
     try:
         version = Version(number)
     except InvalidVersion:
-        raise ToolchainError(f"{option} {text}: is no version; write the release, as in {option} 3.12.0") from None
+        how = f"write the release, as in {option} 3.12.0, or what CI built, as in {option} pr:24701"
+        raise ToolchainError(f"{option} {text}: is no version; {how}") from None
     return written(version)
 
 

@@ -189,16 +189,14 @@ def test_neither_an_archive_nor_what_is_in_it_is_beyond_a_limit(
         release_named("pr:7", print)
 
 
-@pytest.mark.parametrize("word", ["pr:x", "pr:7~top", "commit:HEAD", "run:", "o/r#7", "-o/r#main", "main~base"])
-def test_a_word_that_is_none_or_a_folder_says_how_it_is_written(
+@pytest.mark.parametrize("word", ["pr:x", "pr:7~top", "commit:HEAD", "run:", "-o/r#main", "main~base", "main"])
+def test_a_word_that_is_none_or_may_be_a_folder_says_how_it_is_written(
     word: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(UsageError, match=r"--bad .*(write pr:24701|write it as owner/name)"):
-        release_named(word, print, "--bad")
     monkeypatch.chdir(tmp_path)
     Path("main").mkdir()
-    with pytest.raises(ToolchainError, match=r"write iree-org/iree#main, or \./main"):
-        release_named("main", print)
+    with pytest.raises(UsageError, match=r"--bad .*(as in --bad pr:24701|write it as owner/name|#main, or \./main)"):
+        release_named(word, print, "--bad")
 
 
 def test_a_workflow_with_a_token_takes_no_strangers_code(github: FakeGitHub, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,8 +41,10 @@ def test_a_release() -> None:
     texts = ("3.12.0", "3", " iree==3.12 ", "v3.12.0.1", "3.14-rc1")
     assert [parse_release(text) for text in texts] == ["3.12.0", "3.0.0", "3.12.0", "3.12.0.1", "3.14.0rc1"]
     for text in ("newest", "", ">=3.12", "iree==", "3.12.0 3.13.0", "--help"):
-        wrong = f"--toolchain {text}: is no version; write the release, as in --toolchain 3.12.0"
-        assert refusal(parse_release, text) == wrong
+        wrong = (
+            f"--toolchain {text}: is no version; write the release, as in --toolchain 3.12.0, or what CI built, as in "
+        )
+        assert refusal(parse_release, text) == f"{wrong}--toolchain pr:24701"
 
 
 def test_a_range_is_all_that_the_index_has_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
