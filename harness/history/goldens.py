@@ -1,6 +1,11 @@
-"""Golden times of a suite's cases from what runs recorded: as a page, as upstream's JSON, and as gates of a suite."""
+"""Golden times: what IREE's own gate makes of them, and files that have them.
+
+That gate fails where the shortest of ten calls of one process is above golden x factor. Processes differ more than the
+calls of one do, so generations are what is counted, and few of them tell little.
+"""
 
 import json
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,29 +23,68 @@ from harness.records.case import Case
 from harness.records.run import Run
 from harness.report.data import Field, table_of
 from harness.report.page import Page, Paragraph
-from harness.stats.goldens import FALSE_ALARMS, REPETITIONS, Golden, golden_of
+from harness.stats.intervals import CONFIDENCE, Estimate, paired_mean, rate_bounds, ratio_of
 from harness.stats.pairing import FloatArray
 from harness.store.files import read_document
 from harness.store.run_directory import load_run
 from harness.text import matching, plural, shown
 
+_REPETITIONS = 10
+_FALSE_ALARMS = 0.01  # What a proposed factor allows
+_FACTOR = 1.1  # Upstream's, where none can be proposed
 _RUNS = "SELECT * FROM runs WHERE finished AND clock = '' AND suite = ? ORDER BY started, run"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Proposal:
-    """The golden time of a case."""
+class Golden:
+    """A time to hold a program against, and what the gate makes of this machine's own noise."""
 
     case: str
     name: str  # Upstream's: the model's where there is one case of it, else the case's
-    golden: Golden
+    golden_ns: float  # The geometric mean over generations of the shortest of ten
+    low_ns: float | None  # Of its interval; None of one generation. high_ns likewise.
+    high_ns: float | None
     latency_ns: float  # The median over generations of their medians
+    generations: int
+    false_alarms: float  # The share of processes that the gate fails
+    at_most: float  # The upper end of that share's interval
+    factor: float | None  # With which it fails _FALSE_ALARMS of them; None of one generation
 
     @property
-    def upstream(self) -> dict[str, float]:
-        """As a benchmark of upstream's has it; of one generation with upstream's own factor."""
-        golden_ms = float(f"{self.golden.golden_ns / 1e6:.4g}")
-        return {"golden_time_ms": golden_ms, "tolerance_factor": self.golden.factor or 1.1}
+    def golden_ms(self) -> float:
+        """As files have it."""
+        return float(f"{self.golden_ns / 1e6:.4g}")
+
+
+def golden_of(generations: Sequence[FloatArray], factor: float, case: str = "", name: str = "") -> Golden:
+    """From what calls took in each generation, one at least, in the order in which they ran."""
+    from scipy.special import stdtrit  # scipy.stats takes a second to import
+
+    # Of each ten calls in a row, the first after the last: a slow stretch slows all ten.
+    windows = [np.min([np.roll(ns, -step) for step in range(_REPETITIONS)], axis=0) for ns in generations]
+    logs, number = [np.log(shortest) for shortest in windows], len(windows)
+    means = np.array([each.mean() for each in logs])
+    golden = Estimate(where=paired_mean(means, confidence=CONFIDENCE), confidence=CONFIDENCE, rounds=0)
+    alarms = sum(float((each > golden.where.centre + math.log(factor)).mean()) for each in logs)
+    proposed = None
+    if golden.low is not None:
+        # What a process to come does not exceed: by its likes, and as these are few by their spread as a normal one.
+        spread = math.hypot(means.std(ddof=1) * math.sqrt(1 + 1 / number), np.mean([each.std() for each in logs]))
+        seen = np.quantile(np.concatenate(logs), 1 - _FALSE_ALARMS, method="higher") - golden.where.centre
+        above = max(float(seen), float(stdtrit(number - 1, 1 - _FALSE_ALARMS)) * spread)
+        proposed = math.ceil(ratio_of(above) * 1000) / 1000
+    return Golden(
+        case=case,
+        name=name,
+        golden_ns=golden.ratio,
+        low_ns=golden.low,
+        high_ns=golden.high,
+        latency_ns=float(np.median([np.median(ns) for ns in generations])),
+        generations=number,
+        false_alarms=alarms / number,
+        at_most=rate_bounds(math.ceil(alarms - 1e-9), number)[1],
+        factor=proposed,
+    )
 
 
 def runs_of(history: History, suite: str, machine_class: str) -> list[Run]:
@@ -54,60 +98,53 @@ def runs_of(history: History, suite: str, machine_class: str) -> list[Run]:
     return [load_run(history.results / row["run"]) for row in same]
 
 
-def propose(runs: Sequence[Run], factor: float, patterns: Sequence[str]) -> list[Proposal]:
+def propose(runs: Sequence[Run], factor: float, patterns: Sequence[str]) -> list[Golden]:
     """For each case that the latest run timed under its newest toolchain, from all of these runs."""
     chosen, generations = matching(patterns or ("*",)), dict[str, list[FloatArray]]()
     cases: dict[str, Case] = {}
     for run in runs:
         recorded, newest = Timings(side_of(run, "")), run.header.toolchains[-1].version
-        named = {
-            f"{case.model}/{case.variant}@{case.device}": case for case in run.header.cases if case.toolchain == newest
-        }
-        cases = {name: case for name, case in named.items() if chosen.match(name)}
-        for case in cases.values():
+        own = [case for case in run.header.cases if case.toolchain == newest]
+        cases = {f"{case.model}/{case.variant}@{case.device}": case for case in own}
+        for case in own:
             times = recorded.groups[case.group].ns_per_call(recorded.timed(case).name)
             generations.setdefault(case.id, []).extend(times)
-    of_model = Counter(case.model for case in cases.values())
+    timed = {name: case for name, case in cases.items() if chosen.match(name) and generations[case.id]}
+    of_model = Counter(case.model for case in timed.values())
     return [
-        Proposal(
-            case=name,
-            name=case.model if of_model[case.model] == 1 else name,
-            golden=golden_of(measured, factor),
-            latency_ns=float(np.median([np.median(ns) for ns in measured])),
-        )
-        for name, case in cases.items()
-        if (measured := generations[case.id])
+        golden_of(generations[case.id], factor, name, case.model if of_model[case.model] == 1 else name)
+        for name, case in timed.items()
     ]
 
 
-def goldens_page(found: Sequence[Proposal], runs: Sequence[Run], factor: float) -> Page:
+def goldens_page(found: Sequence[Golden], runs: Sequence[Run], factor: float) -> Page:
     """A row for each case, and how to read it."""
-    fields: tuple[Field[Proposal], ...] = (
+    fields: tuple[Field[Golden], ...] = (
         Field(title="case", kind="name", value=lambda row: row.case),
-        Field(title="golden", unit="ns", value=lambda row: row.golden.golden_ns),
-        Field(title="from", unit="ns", value=lambda row: row.golden.low_ns, rank=1),
-        Field(title="to", unit="ns", value=lambda row: row.golden.high_ns, rank=1),
-        Field(title="generations", value=lambda row: row.golden.generations),
-        Field(title=f"false alarms at {factor:g}", unit="share", value=lambda row: row.golden.false_alarms),
-        Field(title="at most", unit="share", value=lambda row: row.golden.at_most),
-        Field(title=f"factor for {FALSE_ALARMS:.0%}", unit="ratio", value=lambda row: row.golden.factor),
+        Field(title="golden", unit="ns", value=lambda row: row.golden_ns),
+        Field(title="from", unit="ns", value=lambda row: row.low_ns, rank=1),
+        Field(title="to", unit="ns", value=lambda row: row.high_ns, rank=1),
+        Field(title="generations", value=lambda row: row.generations),
+        Field(title=f"false alarms at {factor:g}", unit="share", value=lambda row: row.false_alarms),
+        Field(title="at most", unit="share", value=lambda row: row.at_most),
+        Field(title=f"factor for {_FALSE_ALARMS:.0%}", unit="ratio", value=lambda row: row.factor),
     )
     legend = (
         f"From {plural(len(runs), 'run')} under IREE {runs[-1].header.toolchains[-1].version}. A false alarm: the "
-        f"shortest of {REPETITIONS} calls of a process is above golden x {factor:g} with nothing wrong. At most: the "
+        f"shortest of {_REPETITIONS} calls of a process is above golden x {factor:g} with nothing wrong. At most: the "
         "end of the 95 % interval of their share, which falls with the number of generations."
     )
     return Page(parts=(*table_of(fields, found, ""), Paragraph(legend)))
 
 
-def written(out: Path, found: Sequence[Proposal]) -> str:
+def written(out: Path, found: Sequence[Golden]) -> str:
     """The new text of a file: gates of a suite, a benchmark of torch_models, or else a configuration of torch_ops."""
     if out.suffix == ".toml":
         import tomli_w
 
         gates = {}
         for row in found:
-            limit_ns = round(row.latency_ns * row.upstream["tolerance_factor"])
+            limit_ns = round(row.latency_ns * (row.factor or _FACTOR))
             gates[plain_name(row.case)] = {"metric": LATENCY.name, "cases": row.case, "at_most": limit_ns}
         return tomli_w.dumps({"gates": gates})
     try:
@@ -115,12 +152,13 @@ def written(out: Path, found: Sequence[Proposal]) -> str:
     except (TypeError, ValueError) as error:
         raise UsageError(f"{out}: is no JSON object ({error}); mend it, or name another file") from None
     if "type" in before:
-        own = [row.upstream for row in found if row.name == out.stem]
-        if not own:
-            raise UsageError(f"{out}: no case is named {out.stem}, but {found[0].name}; name the model as the test")
-        return json.dumps({**before, **own[0]}, indent=2)
-    there = dict(before.get("golden_times_ms", {}))
-    names = {name.replace("/", "-"): name for name in there}  # of models in suites that are made of these tests
-    there |= {names.get(row.name, row.name): row.upstream["golden_time_ms"] for row in found}
-    factor = max(row.upstream["tolerance_factor"] for row in found)
-    return json.dumps({**before, "golden_times_ms": there, "tolerance_factor": factor}, indent=2)
+        found = [row for row in found if row.name == out.stem]
+        if not found:
+            raise UsageError(f"{out}: no case that was asked for is named {out.stem}; name its model as the test")
+        more: dict[str, object] = {"golden_time_ms": found[0].golden_ms}
+    else:
+        there = dict(before.get("golden_times_ms", {}))
+        names = {name.replace("/", "-"): name for name in there}  # of models in suites that are made of these tests
+        more = {"golden_times_ms": {**there, **{names.get(row.name, row.name): row.golden_ms for row in found}}}
+    factor = max(row.factor or _FACTOR for row in found)
+    return json.dumps({**before, **more, "tolerance_factor": factor}, indent=2)

@@ -18,7 +18,7 @@ from harness import __version__
 from harness.errors import UsageError
 from harness.options import Results, command_options
 from harness.records.case import ID_DIGITS, Case
-from harness.records.run import SCHEMA_VERSION, Failure, Header, IrCounts, Lost, Round, ToolchainRecord, Turn
+from harness.records.run import SCHEMA_VERSION, Failure, Header, Lost, Round, ToolchainRecord, Turn
 from harness.store.evidence import parse_time
 from harness.store.run_directory import Record, new_run_id
 from harness.suite.schema import LONGEST_NAME
@@ -27,12 +27,11 @@ from harness.verify.outputs import UNIT_NS
 
 # Of a benchmark's name, what Google Benchmark says of how it was measured.
 _HOW = re.compile(r"process_time|real_time|manual_time|(iterations|repeats|min_time|min_warmup_time):.*")
-_COUNTS = {"Current Dispatch Count": "dispatches", "Current Binary Size (bytes)": "module-size"}  # by metric
 _LONGEST_NS = 1e18
 # Calls, and what one took in nanoseconds: by the clock, of the CPU.
 _Sample: TypeAlias = tuple[int, float, float]
-# What a file says of one program: its name, samples, counts by metric, and why it failed.
-_Test: TypeAlias = tuple[str, list[_Sample], dict[str, int], str]
+# What a file says of one program: its name, samples, and why it failed.
+_Test: TypeAlias = tuple[str, list[_Sample], str]
 
 
 @command_options
@@ -63,7 +62,7 @@ def imported_run(file: Path, content: bytes, given: ImportOptions) -> tuple[Head
     """A run of one generation with what a file says."""
     try:
         document = json.loads(content)
-        context = document.pop("context", {})
+        context = dict(document.pop("context", {}))
         tests = list(_benchmarks(document["benchmarks"]) if "benchmarks" in document else _summaries(document))
         if len({name for name, *_ in tests}) < max(len(tests), 1):
             raise ValueError("two tests of one name, or none")
@@ -79,7 +78,7 @@ def imported_run(file: Path, content: bytes, given: ImportOptions) -> tuple[Head
     suite, device = plain_name(given.suite or file.stem), plain_name(given.device)
     cases, records, began = list[Case](), list[Record](), int(time.timestamp() * 1e9)
     sha256 = hashlib.sha256(content).hexdigest()
-    for name, samples, counts, why in tests:
+    for name, samples, why in tests:
         case = Case(
             id=hashlib.sha256(f"{suite}/{name}@{device}".encode()).hexdigest()[:ID_DIGITS],
             name=f"{name}/imported@{device}",
@@ -98,7 +97,6 @@ def imported_run(file: Path, content: bytes, given: ImportOptions) -> tuple[Head
         )
         cases.append(case)
         failure = Failure(stage="measure", message=why)
-        records += [IrCounts(case=case.name, counts=counts)] if counts else []
         records += [Lost(case=case.name, generation=0, failure=failure)] if why else []
         for place, (calls, real, cpu_time) in enumerate(samples):
             turn = Turn(case=case.name, calls=calls, wall_ns=round(real * calls), cpu_ns=round(cpu_time * calls))
@@ -141,7 +139,7 @@ def _benchmarks(rows: Sequence[Mapping[str, Any]]) -> Iterator[_Test]:
         samples = samples or [_sample(summaries[kind], 1) for kind in ("median", "mean") if kind in summaries][:1]
         why = next((shown(str(row["error_message"])) for row in own if "error_message" in row), "the file has no time")
         plain = "-".join(part for part in name.removeprefix("BM_").split("/") if not _HOW.fullmatch(part))
-        yield plain_name(plain), samples, {}, "" if samples else why
+        yield plain_name(plain), samples, "" if samples else why
 
 
 def _sample(row: Mapping[str, Any], calls: int) -> _Sample:
@@ -158,6 +156,5 @@ def _summaries(tables: Mapping[str, Mapping[str, Any]]) -> Iterator[_Test]:
             said = {title: value for title, value in zip(table["headers"], row, strict=True) if value != "N/A"}
             name, ms = plain_name(str(said["Name"]).removesuffix(".json")), said.get("Current Time (ms)")
             timed = {"name": name, "real_time": ms, "cpu_time": 0, "time_unit": "ms"}
-            counts = {metric: int(said[title]) for title, metric in _COUNTS.items() if title in said}
-            failed = said["Status"] == "FAILED" and ms is None and not counts
-            yield name, [] if ms is None else [_sample(timed, 1)], counts, f"its {kind} test failed" if failed else ""
+            why = f"its {kind} test failed" if said["Status"] == "FAILED" and ms is None else ""
+            yield name, [] if ms is None else [_sample(timed, 1)], why

@@ -135,7 +135,7 @@ def ir_columns(section: Section) -> list[Column]:
         return []
     counts = []
     for key in keys:
-        phase, _, op = key.rpartition("/")  # without a phase, of a run that was imported
+        phase, _, op = key.partition("/")
         cells = [PLAIN.text(row.ir.get(key)) for row in section.rows]
         counts.append(Column(op, cells, kind="number", unit=phase, rank=1))
     names = [column for column in main_columns(section) if column.title in ("model", "variant", "toolchain")]

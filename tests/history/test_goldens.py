@@ -1,18 +1,24 @@
-"""Golden times of a history, and what is written of them."""
+"""Golden times, what IREE's own gate makes of noise with them, and what is written of them."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from harness.cli import goldens, run_command_line
 from harness.errors import UsageError
-from harness.history.goldens import Proposal, propose, written
+from harness.history.goldens import Golden, golden_of, propose, written
 from harness.records.run import Run
+from harness.stats.pairing import FloatArray
 from harness.suite.toml_file import read_content
 from tests.history.made import NEWEST, make_night, store
 
+TIMES = st.lists(st.floats(1e3, 1e9), min_size=12, max_size=12).map(np.array)
 HERE = {"machine": {"class": "a processor, 2 cores"}}
 Printed = pytest.CaptureFixture[str]
 
@@ -22,7 +28,7 @@ def night(number: int, toolchain: str = NEWEST, **facts: Any) -> Run:
     return make_night(number, toolchains=(toolchain,), same_modules=True, **facts)
 
 
-def found(*patterns: str) -> list[Proposal]:
+def found(*patterns: str) -> list[Golden]:
     return propose([night(1), night(2)], 1.1, patterns)
 
 
@@ -36,8 +42,8 @@ def test_generations_of_all_runs_here_under_the_latest_toolchain_count(
     assert run_command_line([*ask, "--format", "json", "--filter", "*/stock@*"]) == 0
     document = json.loads(capsys.readouterr().out)
     (row,) = document["goldens"]
-    assert (len(document["runs"]), row["golden"]["generations"], row["case"]) == (2, 4, "net/stock@cpu")
-    assert row["golden"]["golden_ns"] == pytest.approx(2e6, rel=0.05)
+    assert (len(document["runs"]), row["generations"], row["case"]) == (2, 4, "net/stock@cpu")
+    assert row["golden_ns"] == pytest.approx(2e6, rel=0.05)
     assert run_command_line([*ask, "--filter", "zz*"]) == 2
     assert "no case that was asked for has a time" in capsys.readouterr().err
     monkeypatch.setattr(goldens, "environment_here", lambda: {"machine": {"class": "another"}})
@@ -53,7 +59,7 @@ def test_a_configuration_keeps_its_keys_and_its_names(tmp_path: Path) -> None:
     times = after["golden_times_ms"]
     assert (after["config_name"], times["x/y"], list(times)[2:]) == ("cpu", 1.0, ["net/tiled@cpu"])
     assert times["net/stock@cpu"] == pytest.approx(2.0, rel=0.05)
-    assert after["tolerance_factor"] == max(row.golden.factor or 0 for row in found())
+    assert after["tolerance_factor"] == max(row.factor or 0 for row in found())
 
 
 def test_gates_allow_each_case_its_factor(tmp_path: Path) -> None:
@@ -62,7 +68,7 @@ def test_gates_allow_each_case_its_factor(tmp_path: Path) -> None:
     assert list(gates) == ["net-stock-cpu", "net-tiled-cpu"]
     for gate in gates.values():
         row = rows[gate["cases"]]
-        assert gate["at_most"] == pytest.approx(row.latency_ns * (row.golden.factor or 0))
+        assert gate["at_most"] == pytest.approx(row.latency_ns * (row.factor or 0))
 
 
 def test_a_benchmark_of_a_model_is_found_by_its_name(tmp_path: Path) -> None:
@@ -71,8 +77,49 @@ def test_a_benchmark_of_a_model_is_found_by_its_name(tmp_path: Path) -> None:
     net = json.loads(written(tmp_path / "net.json", found("net/stock@*")))
     assert net["type"] == "benchmark" and net["tolerance_factor"] > 1
     assert net["golden_time_ms"] == pytest.approx(2.0, rel=0.05)
-    with pytest.raises(UsageError, match="no case is named other, but net"):
+    with pytest.raises(UsageError, match="no case that was asked for is named other"):
         written(tmp_path / "other.json", found("net/stock@*"))
     (tmp_path / "bad.json").write_text("[1]")
     with pytest.raises(UsageError, match=r"bad\.json: is no JSON object"):
         written(tmp_path / "bad.json", found())
+
+
+# --- What the gate makes of noise ---
+
+
+def process(random: np.random.Generator) -> FloatArray:
+    """Calls of one process, which differ less than processes do."""
+    level = 1e6 * math.exp(0.02 * random.standard_normal())
+    return np.asarray(level * np.exp(0.01 * random.random(20)))
+
+
+@given(st.lists(TIMES, min_size=2, max_size=6), st.floats(1.001, 2))
+def test_golden_times_and_alarms_are_within_what_was_measured(generations: list[FloatArray], factor: float) -> None:
+    found = golden_of(generations, factor)
+    every = np.concatenate(generations)
+    assert every.min() * 0.999 <= found.golden_ns <= every.max() * 1.001
+    assert 0 <= found.false_alarms <= found.at_most <= 1
+    if found.factor is not None:  # none where the generations agree to the last bit
+        assert golden_of(generations, found.factor).false_alarms <= 0.01
+
+
+def test_ten_calls_in_a_row_are_slow_together_only_where_a_slow_stretch_is_as_long() -> None:
+    short, long = (np.array([1.0] * (30 - slow) + [2.0] * slow) for slow in (9, 12))
+    alarms = [golden_of([np.ones(30), calls], 1.5).false_alarms for calls in (short, long)]
+    assert alarms == pytest.approx([0, 3 / 30 / 2])
+
+
+def test_one_process_says_nothing_of_others() -> None:
+    found = golden_of([np.array([3.0, 2.0])], 1.1)
+    assert [found.golden_ns, found.at_most] == pytest.approx([2, 0.95])
+    assert (found.low_ns, found.factor, found.false_alarms) == (None, None, 0)
+
+
+@pytest.mark.parametrize("number", [3, 5, 20])
+def test_the_factor_fails_one_process_in_a_hundred(number: int) -> None:
+    random, alarms = np.random.default_rng(number), []
+    for _ in range(100):
+        found = golden_of([process(random) for _ in range(number)], 1.1)
+        later = np.array([process(random)[:10].min() for _ in range(50)])
+        alarms.append(np.mean(later > found.golden_ns * (found.factor or 0)))
+    assert 0.002 < np.mean(alarms) < 0.02
