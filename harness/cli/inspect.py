@@ -93,16 +93,15 @@ def ir(options: IrOptions | None = None) -> int:
 @app.command
 def ablate(options: AblateOptions) -> int:
     """Run a model with no option of a plugin, each alone, all but each, and all."""
-    chosen = RunOptions(write_ablation(options), budget_s=options.budget_s)
+    chosen = RunOptions(write_ablation(options), toolchains=options.toolchains, budget_s=options.budget_s)
     return _run_variants(chosen, "option", options, purpose="ablate")
 
 
 def _run_variants(chosen: RunOptions, each: str, options: AblateOptions | BenchOptions, *, purpose: str) -> int:
     """Say where the suite is that was made for these options, and run it."""
-    suite = chosen.suite
-    teller(quiet=options.quiet)(
-        f"{suite}: each {each} as a variant; `harness run {shlex.quote(str(suite))}` repeats this"
-    )
+    words = ["harness", "run", str(chosen.suite)]
+    words += [word for release in chosen.toolchains for word in ("--toolchain", release)]
+    teller(quiet=options.quiet)(f"{chosen.suite}: each {each} as a variant; `{shlex.join(words)}` repeats this")
     chosen = replace(chosen, results=options.results, quiet=options.quiet, verbose=options.verbose)
     return run_and_print(chosen, options.format, purpose=purpose)
 

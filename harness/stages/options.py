@@ -91,7 +91,7 @@ class RunOptions(Selection, Toolchains, Results, Compiling, Timing, OnFleet, Lou
 
 @command_options
 @dataclass(frozen=True)
-class AblateOptions(Results, Loudness):
+class AblateOptions(Toolchains, Results, Loudness):
     """What a user can choose about an ablation.
 
     Attributes:
@@ -319,7 +319,7 @@ class TuneOptions(Judging, Compiling, Timing, Loudness):
         out: The folder that everything goes to; a search that was stopped goes on there with the same command.
         without: None of these changes; shell patterns over flag sets and plugins; repeatable.
         lowering: Tune the lowering configurations of dispatches too; else only flags and plugins.
-        toolchain: Under this release (default: the one that is installed).
+        toolchain: Under this release, or what else is a toolchain (default: the one that is installed).
         report: Print what the searches in --out found, again; nothing is measured.
         floor: Relative change below which nothing counts as faster (default: the suite's, else 0.01).
         seed: Of the order of turns and of the sampler.

@@ -139,10 +139,12 @@ def _in_public(word: str) -> str:
 
 def own_toolchain(label: str) -> Toolchain:
     """The toolchain of a label where that is a build or an environment, if it is still what it was."""
-    kept = _kept(label)
-    found = _found(Path(kept["place"]), "--toolchain")
+    place = Path(_kept(label)["place"])
+    if kind_of_toolchain(place) is None:
+        raise ToolchainError(f"{label}: {place.name} holds no toolchain any more; give another folder")
+    found = _found(place, "--toolchain")
     if found.label != label or found.toolchain is None:
-        raise ToolchainError(f"{label}: {kept['place']} was built again since, and is {found.label} now")
+        raise ToolchainError(f"{label}: {place.name} was built again since, and is {found.label} now; give its folder")
     return found.toolchain
 
 

@@ -90,6 +90,9 @@ def test_what_is_built_again_is_another_one_and_what_is_touched_the_same(build: 
     assert not set(before) & set(after)
     with pytest.raises(ToolchainError, match=f"was built again since, and is {after[0].replace('+', '[+]')} now"):
         get_toolchains([before[0]], root=environments_root())
+    (build / "tools" / "iree-compile").unlink()
+    with pytest.raises(ToolchainError, match="Build O2 holds no toolchain any more; give another folder"):
+        get_toolchains([before[0]], root=environments_root())
 
 
 def test_a_command_that_is_kept_names_no_folder_of_a_toolchain(build: Path) -> None:
