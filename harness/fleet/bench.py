@@ -44,6 +44,7 @@ from harness.suite.devices import Presence, each_host, patterns_on_each
 from harness.suite.load import Suite, load_suite
 from harness.toolchain import Toolchain
 from harness.toolchain.host_cpu import is_of_host
+from harness.toolchain.own import is_own
 from harness.verify.cases import trim_outputs
 
 # Rows at most that hosts are asked for at the same time; each takes a thread here.
@@ -287,8 +288,12 @@ class FleetBench(Executor):
         """With `*@cpu`, the device of each host that is `cpu` in the suite."""
         return patterns_on_each(suite, self.hosts, patterns)
 
-    def devices(self, suite: Suite, toolchain: Toolchain) -> Mapping[str, Presence]:  # noqa: ARG002 (Place's signature)
+    def devices(self, suite: Suite, toolchain: Toolchain) -> Mapping[str, Presence]:
         """Each device that any host has, and why none has the others."""
+        label = toolchain.version
+        if is_own(label) and not any(label in offer.toolchains for offer in self._offers):
+            how = f"call `harness check {suite.path} --toolchain FOLDER` on one, and start its worker again"
+            raise UsageError(f"{self.address}: no host has IREE {label}; {how}")
         return devices_of_fleet(suite, self._offers)
 
     def missing(self, peer: AppliedPeer) -> str | None:

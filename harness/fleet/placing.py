@@ -34,6 +34,7 @@ from harness.toolchain import Toolchain, find_toolchain, installed_environments
 from harness.toolchain.devices import VULKAN_DRIVERS, DeviceProbe, VulkanDriver, environment_for
 from harness.toolchain.find import find_in_environment
 from harness.toolchain.host_cpu import TargetCpu, host_target_cpu
+from harness.toolchain.own import is_own, own_toolchains
 
 # What a worker tells the scheduler of itself when it joins; what is told of hosts to every client.
 OFFER_KEY, HOSTS_TOPIC = "harness_offer", "harness-hosts"
@@ -123,7 +124,7 @@ def offer_of_this_host(name: str, cores: int, host_class: str = "") -> Offer:
         environment["machine"] = {**environment["machine"], "class": host_class}
     beside = diagnosis.toolchain
     assert isinstance(beside, Toolchain)  # noqa: S101 (else find_toolchain said why not)
-    installed = (find_in_environment(extra.folder) for extra in diagnosis.environments)
+    installed = (*(find_in_environment(extra.folder) for extra in diagnosis.environments), *own_toolchains())
     toolchains = {
         each.version: each for each in (beside, *installed) if each is beside or each.version != beside.version
     }
@@ -257,6 +258,8 @@ def unfit(need: Need, host: Host) -> str:
         if why := host.missing.get(name, f"it does not know {name}"):
             return why
     for release, sha256 in need.compilers.items():
+        if is_own(release) and release not in host.toolchains:
+            return f"it has no {release}"
         if release in host.toolchains and host.toolchains[release].compiler_sha256 != sha256:
             return f"its IREE {release} is another build than the client's"
     if need.cpu and host.host_cpu != need.cpu:

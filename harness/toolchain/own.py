@@ -5,6 +5,7 @@ compiler states, the folder's name, and a digest of its tools. What is built aga
 touched keeps its own. The cache keeps which folder a label stands for.
 """
 
+import contextlib
 import hashlib
 import os
 import re
@@ -146,6 +147,13 @@ def own_toolchain(label: str) -> Toolchain:
     if found.label != label or found.toolchain is None:
         raise ToolchainError(f"{label}: {place.name} was built again since, and is {found.label} now; give its folder")
     return found.toolchain
+
+
+def own_toolchains() -> Iterable[Toolchain]:
+    """The builds and environments that this machine's cache knows and that are still what they were."""
+    for memo in _memo("any").parent.glob("*.json"):
+        with contextlib.suppress(ToolchainError):
+            yield own_toolchain(memo.stem)
 
 
 def packages_of(label: str) -> tuple[str, ...] | None:

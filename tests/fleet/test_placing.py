@@ -67,6 +67,7 @@ def test_a_group_goes_where_its_device_is_and_after_a_loss_to_who_has_least_to_d
     [
         ({}, {}, ""),
         ({"toolchains": {}}, {}, ""),  # it installs that release
+        ({}, {"compilers": {"3.13.0+local.build.9f3a2c": "5e"}}, "it has no 3.13.0+local.build.9f3a2c"),
         ({"cpu": "EPYC 2"}, {}, "it has another CPU than the one that the modules are made for"),
         ({"kind": "Xeon"}, {}, "it is of another class than the host that has begun (EPYC)"),
         ({}, {"compilers": {"3.13.0": "aa"}}, "its IREE 3.13.0 is another build than the client's"),

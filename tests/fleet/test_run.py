@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from harness.errors import Interrupted, PlaceGone, RunError
+from harness.errors import Interrupted, PlaceGone, RunError, UsageError
 from harness.fleet import dispatch, run
 from harness.fleet.bench import FleetBench
 from harness.fleet.connection import Offers
@@ -222,6 +222,14 @@ def a_bench(*names: str) -> FleetBench:
     offers = {name: make_offer(name) for name in names}
     fleet: Any = SimpleNamespace(access="tls://bench:8786", await_host=lambda _: Offers(usable=offers, refused={}))
     return FleetBench(fleet)
+
+
+def test_a_toolchain_of_ones_own_that_no_host_has_is_refused_before_anything_starts(tmp_path: Path) -> None:
+    own = replace(make_fake_toolchain(tmp_path / "tools"), version="3.13.0+local.build.9f3a2c")
+    how = "call `harness check suite.toml --toolchain FOLDER` on one, and start its worker again"
+    with pytest.raises(UsageError) as caught:
+        a_bench("ash").devices(replace(a_suite(), path=Path("suite.toml")), own)
+    assert str(caught.value) == f"tls://bench:8786: no host has IREE 3.13.0+local.build.9f3a2c; {how}"
 
 
 def test_a_run_goes_on_with_the_hosts_that_it_was_planned_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

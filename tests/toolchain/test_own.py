@@ -11,7 +11,7 @@ import pytest
 from harness.cache import environments_root
 from harness.errors import ToolchainError
 from harness.toolchain import Toolchain, find_toolchain, get_toolchains, release_named, releases_named
-from harness.toolchain.own import in_public, kind_of_toolchain, own_named, revision_of
+from harness.toolchain.own import in_public, kind_of_toolchain, own_named, own_toolchains, revision_of
 from tests.fakes.fake_wheels import REVISION, unpack_wheels, write_wheel, write_wheels
 
 SAYS = f"IREE (https://iree.dev):\n  IREE compiler version 9.9.0rc20261122 @ {REVISION}\n  LLVM version 22.0.0git\n"
@@ -84,6 +84,7 @@ def test_what_is_built_again_is_another_one_and_what_is_touched_the_same(build: 
         files = {name: archive.read(name).decode() for name in archive.namelist() if ".dist-info" not in name}
     write_wheel(wheels, "iree-base-compiler", "9.8.0", files, "Provides-Extra: onnx\n")
     assert (the(build).version, release_named(str(wheels), print)) == before
+    assert [one.version for one in own_toolchains()] == [before[0]], "wheels are known by their environment"
     library.write_text("two")
     write_wheel(wheels, "iree-base-compiler", "9.8.0", files | {"iree/compiler/new.py": ""}, "Provides-Extra: onnx\n")
     after = the(build).version, release_named(str(wheels), print)
