@@ -24,7 +24,7 @@ from harness.toolchain.devices import (
 )
 from harness.toolchain.fetched import LIMIT_BYTES, kept_wheels
 from harness.toolchain.find import Environment as InstalledEnvironment
-from harness.toolchain.find import Toolchain
+from harness.toolchain.find import Toolchain, bytes_below
 from harness.toolchain.host_cpu import environment_here
 
 Level = Literal["ok", "note", "warning", "missing"]
@@ -338,7 +338,7 @@ def diagnose(
         environment=environment,
         toolchain=toolchain if isinstance(toolchain, Toolchain) else str(toolchain),
         environments=tuple(environments),
-        fetched_bytes=sum(kept.disk_bytes for kept in kept_wheels()),
+        fetched_bytes=sum(bytes_below(folder) for kept in kept_wheels() for folder in kept.folders),
         probes=probes,
         vulkan_drivers=vulkan_drivers,
         peers=tuple(map(_peer_here, PEERS.names)),

@@ -66,11 +66,6 @@ class Kept(BaseModel):
         """They and their environment."""
         return (self.folder, *([environment_folder(environments_root(), self.label)] if self.label else []))
 
-    @property
-    def disk_bytes(self) -> int:
-        """What these take."""
-        return sum(map(bytes_below, self.folders))
-
 
 def kept_wheels() -> list[Kept]:
     """All wheels of CI that are in the cache, those first that were used last."""
@@ -134,7 +129,7 @@ def _trim() -> None:
     """Delete the wheels that were not used for longest, with their environments; none of the last day."""
     size = 0
     for kept in kept_wheels():
-        size += kept.disk_bytes
+        size += sum(map(bytes_below, kept.folders))
         if size > LIMIT_BYTES and time.time() - kept.used_s > YOUNG_S:
             for folder in kept.folders:
                 shutil.rmtree(folder, ignore_errors=True)
@@ -280,8 +275,7 @@ class _Word:
             path = f"repos/{self.repository}/actions/artifacts/{artifact.id}/zip"
             purpose = Purpose(what=f"fetch {_ARTIFACT} of {self.repository}", needs=_NEEDS)
             self._client.download(path, purpose, archive, FOLDER_LIMIT_BYTES)
-            if why := _unpack(archive, wheels):
-                raise self.wrong(f"{_ARTIFACT} of run {run.id} {why}; give another commit")
+            self._unpack(archive, wheels)
             facts = {"repository": self.repository, "commit": run.head_sha, "run": run.id, "event": run.event}
             (made / _MEMO).write_text(json.dumps(facts))
             made.rename(folder)
@@ -296,21 +290,20 @@ class _Word:
             wrong = f"gives another answer than GitHub when asked to {what}; check $GITHUB_API_URL"
             raise GitHubError(f"{self._client.host} {wrong}") from None
 
-
-def _unpack(archive: Path, folder: Path) -> str:
-    """Take the wheels of a pair out of an archive; "", or why not, as the end of a sentence."""
-    try:
-        with zipfile.ZipFile(archive) as zipped:
-            entries = zipped.infolist()
-            # None of these names leads out of the folder, and what is read of an entry ends where it says.
-            wheels = [entry for entry in entries if _WHEEL.fullmatch(entry.filename)]
-            if not wheels:
-                holds = ", ".join(shown(entry.filename) for entry in entries[:5]) or "nothing"
-                return f"holds no wheels of IREE ({holds})"
-            if (size := sum(entry.file_size for entry in wheels)) > FOLDER_LIMIT_BYTES:
-                return f"is {size / 1e6:,.0f} MB when unpacked, and more than {FOLDER_LIMIT_BYTES / 1e6:,.0f} MB is not"
-            for entry in wheels:
-                zipped.extract(entry, folder)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
-        return f"cannot be unpacked ({shown(str(error))})"
-    return ""
+    def _unpack(self, archive: Path, folder: Path) -> None:
+        """Take the wheels of a pair out of an archive."""
+        try:
+            with zipfile.ZipFile(archive) as zipped:
+                entries = zipped.infolist()
+                # None of these names leads out of the folder, and what is read of an entry ends where it says.
+                wheels = [entry for entry in entries if _WHEEL.fullmatch(entry.filename)]
+                if not wheels:
+                    holds = ", ".join(shown(entry.filename) for entry in entries[:5]) or "nothing"
+                    raise self.wrong(f"what CI kept holds no wheels of IREE ({holds}); give another commit")
+                if (size := sum(entry.file_size for entry in wheels)) > FOLDER_LIMIT_BYTES:
+                    raise self.wrong(
+                        f"its wheels are {size / 1e6:,.0f} MB when unpacked, too much; give another commit"
+                    )
+                zipped.extractall(folder, wheels)
+        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
+            raise self.wrong(f"what CI kept cannot be unpacked ({shown(str(error))}); give another commit") from None

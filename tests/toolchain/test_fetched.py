@@ -12,6 +12,7 @@ import pytest
 from harness.errors import ToolchainError, UsageError
 from harness.toolchain import fetched, release_named, releases_named
 from harness.toolchain.fetched import commits_with_wheels, kept_wheels
+from harness.toolchain.find import bytes_below
 from tests.fakes.fake_wheels import REVISION, write_wheels
 from tests.github import conftest
 from tests.github.conftest import NOON, TOKEN
@@ -215,7 +216,7 @@ def test_the_cache_keeps_to_its_limit_the_oldest_go_first(github: FakeGitHub, mo
         release_named(word, print)
     for kept in kept_wheels():
         os.utime(kept.folder / "artifact.json", (kept.used_s - 90_000 - 1000 * (kept.commit == HEAD),) * 2)
-    monkeypatch.setattr(fetched, "LIMIT_BYTES", sum(kept.disk_bytes for kept in kept_wheels()) + 100)
+    monkeypatch.setattr(fetched, "LIMIT_BYTES", sum(bytes_below(kept.folder) for kept in kept_wheels()) + 100)
     release_named("main", print)
     assert {kept.commit for kept in kept_wheels()} == {TWO, ONE}
 
