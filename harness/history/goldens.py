@@ -161,4 +161,4 @@ def written(out: Path, found: Sequence[Golden]) -> str:
         names = {name.replace("/", "-"): name for name in there}  # of models in suites that are made of these tests
         more = {"golden_times_ms": {**there, **{names.get(row.name, row.name): row.golden_ms for row in found}}}
     factor = max(row.factor or _FACTOR for row in found)
-    return json.dumps({**before, **more, "tolerance_factor": factor}, indent=2)
+    return json.dumps({**before, **more, "tolerance_factor": factor}, indent=4) + "\n"

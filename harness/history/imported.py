@@ -44,7 +44,7 @@ class ImportOptions(Results):
         toolchain_version: The release of IREE (default: what --benchmark_context=iree_version=3.13.0 left in the file).
         suite: The suite's name (default: the file's).
         device: The device's name.
-        machine: The processor, in words: with the file's number of cores, the class of machines.
+        machine: The class of machines, as in the words of harness doctor (default: the number of cores).
         date: When it was measured, as 2026-11-21 or 2026-11-21T03:00:00+00:00 (default: as the file says).
         results: The results folder.
     """
@@ -118,7 +118,7 @@ def imported_run(file: Path, content: bytes, given: ImportOptions) -> tuple[Head
         cases=tuple(cases),
         groups=(),
         settings={"imported": file.name, "measure": False},
-        environment={"cpu": {"model": given.machine, "usable_cores": context.get("num_cpus")}},
+        environment={"machine": {"class": given.machine}, "cpu": {"usable_cores": context.get("num_cpus")}},
     )
     return header, records
 

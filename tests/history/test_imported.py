@@ -26,6 +26,7 @@ SUMMARY = {
         "rows": [["sizes.json", 12, "PASSED"]],
     },
 }
+NAMED = ("--suite", "nightly", "--device", "gpu", "--machine", "a server")
 SAID = ("--toolchain-version", "3.13.0", "--date", "2026-11-22")
 
 
@@ -67,12 +68,12 @@ def test_repetitions_are_samples_and_means_only_where_there_are_none(tmp_path: P
 def test_nights_are_points_of_one_series_and_a_file_is_taken_once(tmp_path: Path) -> None:
     for day in (20, 21, 21):
         (tmp_path / f"{day}.json").write_text(document(benchmark(), date=f"2026-11-{day}T03:00:00+00:00"))
-        arguments = ["--results", str(tmp_path / "results"), "--suite", "nightly", "--device", "gpu"]
+        arguments = ["--results", str(tmp_path / "results"), *NAMED]
         assert run_command_line(["results", "import", str(tmp_path / f"{day}.json"), *arguments]) == 0
     with open_history(str(tmp_path / "results")) as history:
         (row,) = series_rows(history)
     assert (row.case, row.suite, row.points, row.unit) == ("main/imported@gpu", "nightly", 2, "ns")
-    assert row.last_value == 1.5e6
+    assert (row.last_value, row.machine_class) == (1.5e6, "a server")
 
 
 def test_a_job_summary_has_times_and_what_failed(tmp_path: Path) -> None:
