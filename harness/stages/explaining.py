@@ -3,6 +3,7 @@
 What compiles comes before and after measuring, never beside it.
 """
 
+import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -273,6 +274,7 @@ def _notes(asked: AskedPair, programs: _Programs) -> list[str]:
 # --- what a user asks for -> one case on two sides, both compiled ---
 
 
+_CASE = re.compile(r"[^@]+/[^@]+@[^@{]+")  # As far as no run and no commit is called so
 _FORM = (
     "give two sides and a case, as in `harness explain iree==3.10.0 iree==3.12.0 CASE --suite SUITE`; each side is a "
     "run, a toolchain or a commit; or one run with --within and --variant"
@@ -295,7 +297,7 @@ class ExplanationSession(SidesSession[ExplainOptions, ExplanationDirectory]):
         if options.within:
             self.named: tuple[Named, ...] = (find_folder(sides[0], options.results, kind="run"),)
         else:
-            self.named = tuple(_side_named(word, options) for word in sides)
+            self.named = tuple(what_is_named(word, options.results) for word in sides)
         kept = replace(options, words=words_of(self.named), case=case)  # said so that they mean the same tomorrow
         super().__init__(kept, self.named, words, folder)
 
@@ -323,20 +325,13 @@ class ExplanationSession(SidesSession[ExplainOptions, ExplanationDirectory]):
         return AskedPair(pair=pair_of_runs(base, head, case), base=base, head=head)
 
 
-def _side_named(word: str, options: ExplainOptions) -> Named:
-    try:
-        return what_is_named(word, options.results)
-    except UsageError:
-        if len(options.words) == 2 and "/" in word and "@" in word:  # it has the form of a case
-            raise UsageError(f"{shown(word)}: is no side, and a case has two sides before it; {_FORM}") from None
-        raise
-
-
 def _apart(options: ExplainOptions) -> tuple[tuple[str, ...], str | None]:
     """The words of both sides, or of the run that has both, and the case; None: no case is said."""
     words, number = options.words, 1 if options.within else 2
     if len(words) not in (number, number + 1) or (options.variant is not None and not options.within):
         raise UsageError(_FORM)
+    if len(words) == number == 2 and _CASE.fullmatch(words[1]) and not Path(words[1]).exists():
+        raise UsageError(f"{shown(words[1])}: is no side, and a case has two sides before it; {_FORM}")
     if len(words) == number + 1 and options.case is not None:
         raise UsageError(f"{words[-1]} and --case {options.case} both say which case is meant; leave one of them out")
     return words[:number], words[number] if len(words) > number else options.case

@@ -330,9 +330,7 @@ def _concluded(session: TuneSession, found: ChangeSearch, lowering: LoweringSear
         candidates_a_minute=60.0 * lowering.candidates / seconds if lowering.candidates and seconds else None,
         moments=tuple(session.moments),
         machine=describe_machine(environment_here()),
-        notes=tuple(
-            filter(None, (*target.toolchain.remarks, lowering.note, "" if session.options.wait else _BESIDE)),
-        ),
+        notes=(*target.toolchain.remarks, *filter(None, (lowering.note, "" if session.options.wait else _BESIDE))),
         settings={**begun.options, "out": session.options.out.as_posix()},
         command=begun.command,
     )

@@ -63,8 +63,6 @@ _CALL = (
     "import sys, numpy, iree.runtime as runtime\n"
     "runtime.load_vm_flatbuffer_file(sys.argv[1], driver='local-sync').f(numpy.ones(4, 'f')).to_host()\n"
 )
-# Options whose value is another folder than a toolchain's.
-_PLACES = ("--results", "--out")
 _NEEDS_BINDINGS = "build it with -DIREE_BUILD_PYTHON_BINDINGS=ON"
 
 
@@ -123,8 +121,7 @@ def revision_of(place: Path) -> str:
 
 def in_public(words: Sequence[str]) -> tuple[str, ...]:
     """The words of a command, with the labels of toolchains in place of their folders."""
-    before = ("", *words)
-    return tuple(word if last in _PLACES else _in_public(word) for last, word in zip(before, words, strict=False))
+    return tuple(map(_in_public, words))
 
 
 def _in_public(word: str) -> str:
