@@ -259,20 +259,21 @@ def _uncertain(explanation: Explanation, total_ns: float, noun: str = "dispatch"
 
 def _passes(explanation: Explanation) -> str:
     """Which passes take another time, those that follow the compile as a whole first, and their shares of that."""
-    total = _change_ns(explanation)
-    changes = [(part.operation, part.change_ns) for part in explanation.parts if part.verdict in _CERTAIN]
-    if not changes:
+    total, parts = _change_ns(explanation), explanation.parts
+    small = _SMALL * max([abs(total), *(abs(part.change_ns) for part in parts)])
+    large = [part for part in parts if part.verdict in _CERTAIN and abs(part.change_ns) >= small]
+    if not large:
         return (*_uncertain(explanation, total, "pass"), "no pass is certain to take another time")[0]
-    small = _SMALL * max(abs(change) for _, change in (*changes, ("", total)))
-    large = sorted(changes, key=lambda each: (each[1] * total < 0, -abs(each[1])))[:_MOST_GROUPS]
-    rest = total - sum(part.change_ns for part in explanation.parts) if total else 0.0
-    clauses = [(f"{name} takes", change) for name, change in large]
-    clauses.append(("what is in no pass takes", rest))
-    return "; ".join(
-        f"{who} {_more(change)}{f', {change / total * 100:.0f} % of the difference' if change * total > 0 else ''}"
-        for who, change in clauses
-        if abs(change) >= small
-    )
+    large.sort(key=lambda part: (part.change_ns * total < 0, -abs(part.change_ns)))
+    clauses = [(part.operation, part.change_ns) for part in large[:_MOST_GROUPS]]
+    rest = total - sum(part.change_ns for part in parts) if total else 0.0
+    if abs(rest) >= small:
+        clauses.append(("what is in no pass", rest))
+    shares = [
+        f", {change / total * 100:.0f} % of the difference" if change * total > 0 else "" for _, change in clauses
+    ]
+    said = zip(clauses, shares, strict=True)
+    return "; ".join(f"{who} takes {_more(change)}{share}" for (who, change), share in said)
 
 
 # --- nothing differs ---
