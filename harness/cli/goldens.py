@@ -46,9 +46,8 @@ class GoldensOptions(RunOptions):
 def goldens(options: GoldensOptions | None = None) -> int:
     """Propose golden times, and say how often IREE's gate on them fails with nothing wrong.
 
-    That gate takes the shortest of ten repetitions of one process, and fails above golden x tolerance_factor. Each
-    generation of a run is such a process; those of many runs say more. The exit status is 3 where a case of the
-    latest run failed, so that it has no golden time.
+    That gate takes the shortest of ten repetitions of one process; each generation of a run is such a process. The exit
+    status is 3 where a case of the latest run failed, so that it has no golden time.
     """
     options = options or GoldensOptions()
     if options.measure or options.suite is None:

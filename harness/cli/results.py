@@ -79,8 +79,7 @@ def merge(
 def import_files(options: ImportOptions) -> int:
     """Make a run of each file of another tool, for `harness history` and `harness report`.
 
-    Each repetition of a benchmark is a sample; a mean or median counts where there is nothing else. Such a run has no
-    modules: it can be compared with --no-remeasure alone. What is there already is left as it is.
+    Repetitions are samples; a mean or median counts where there are none. What is there already is left as it is.
     """
     for header, records in [imported_run(file, read_document(file), options) for file in options.files]:
         if (options.results / header.id).exists():

@@ -1,7 +1,6 @@
 """Files of other tools as runs: Google Benchmark's JSON, and the job_summary.json of iree-test-suites.
 
-Such a run has figures and no modules: nothing of it can be checked or measured again. Repetitions are its samples, all
-of one process.
+Nothing of such a run can be checked or measured again. Repetitions are its samples, all of one process.
 """
 
 import hashlib
