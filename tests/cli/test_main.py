@@ -68,7 +68,7 @@ def test_every_error_has_its_status(
         ("bench m.mlir --generatons=5", "Unknown option: --generatons. Did you mean --generations?"),
         ("--verison", "Unknown option: --verison. Did you mean --version?"),
         ("bench m.mlir --xyzzy", "Unknown option: --xyzzy."),
-        ("bench m.mlir --budget 5", 'Command "bench" parameter --flags requires an argument.'),
+        ("ablate s.toml --model m", 'Command "ablate" parameter --plugin requires an argument.'),
     ],
 )
 def test_a_misspelt_option_is_held_against_the_commands_own(
