@@ -83,7 +83,8 @@ def cache_key(request: CompileRequest) -> str:
         "flags": normalised((*flags, *REPRODUCIBLE_FLAGS)),
         "statistics": STATISTICS_FLAGS,  # which a build keeps with its module
         "files": _named_files(flags),
-        "compiler": [request.toolchain.version, request.toolchain.compiler_sha256],
+        # What nobody released has its folder's name in its version.
+        "compiler": [request.toolchain.version.partition("+")[0], request.toolchain.compiler_sha256],
         # A rewrite runs on this machine, and may ask what it is.
         "host": request.host_cpu if request.arranged.rewrites or any(flag.endswith("=host") for flag in flags) else "",
     }

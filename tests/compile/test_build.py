@@ -144,6 +144,7 @@ SAME = {
     "the name": replace(BASE, case=replace(BASE.case, name="other/name@here", device="here")),
     "flags of the runtime": replace(BASE, case=replace(BASE.case, run_flags=("--x=1",))),
     "the limits": replace(BASE, limits=Limits(seconds=1)),
+    "where a build lies": replace(BASE, toolchain=replace(BASE.toolchain, version=f"{BASE.toolchain.version}+local.x")),
     "where the model lies": replace(BASE, model=Path("elsewhere")),
     "the machine, where no flag asks for it": replace(BASE, host_cpu=ELSEWHERE),
     "how a flag is written": a_request("--b=1", "-a=true"),
