@@ -90,7 +90,7 @@ def _began(step: FoundStep, found: Bisection) -> str:
     why = "cannot be measured" if found.finished else "was not measured yet"
     between = [f"{', '.join(step.passed_over)}, which {why}"] if step.passed_over else []
     if unbuilt := sum(commit.unbuilt for commit in since):
-        between.append(f"{plural(unbuilt, 'commit')} before it of which there is no build")
+        between.append(f"{plural(unbuilt, 'commit')} between them of which there is no build")
     if not between:
         return f"Since {after}: {words}."
     return f"Since {after} at the latest: {words}; it may have begun with {', or with '.join(between)}."

@@ -86,8 +86,9 @@ def _begun(
         raise UsageError("give two releases, as in --good iree==3.6.0 --bad iree==3.8.0; or --over commits or flags")
     if options.over == "commits":
         options, commits, history = with_commits(options, note)
-        for end in (point for point in commits if point.name in (options.good, options.bad, options.fixed)):
-            toolchain_named(end.toolchain, note)
+        words = {point.name: point.toolchain for point in commits}
+        for name in options.ends:
+            release_named(words[getattr(options, name)], note, f"--{name}")
         return options, history, commits
     named: dict[str, Any] = {name: release_named(getattr(options, name), note, f"--{name}") for name in options.ends}
     options = replace(options, **named)
@@ -207,12 +208,21 @@ class CommitSearch(ReleaseSearch):
             self._places.setdefault(name, Unusable(reason=str(error)))
         return super().place(name)
 
+    def explained(self, size: Trial) -> KeptSentence:
+        """The same, with commits called as everywhere else."""
+        said = super().explained(size)
+        text = said.text
+        for name in (size.base, size.head):
+            text = text.replace(f"IREE {self._word(name)}", name)
+        return replace(said, text=text)
+
     def _word(self, release: str) -> str:
         """The label of its build: what is built again, while the bisect lasts, is another one."""
         kept = self.directory.remembered(f"toolchain/{release}")
         if kept is None:
             word = next(point.toolchain for point in self.directory.begun.commits if point.name == release)
-            kept = self.directory.remember(f"toolchain/{release}", release_named(word, self.progress.note))
+            option = "--builds" if self.options.builds else "--over commits"
+            kept = self.directory.remember(f"toolchain/{release}", release_named(word, self.progress.note, option))
         return str(kept.value)
 
 

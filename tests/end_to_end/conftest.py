@@ -1,16 +1,46 @@
 """Scenarios that are run once and asserted many times, with the real compiler and runtime."""
 
 import json
+import os
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
+from harness.cache import environments_root
+from harness.errors import ToolchainError
+from harness.toolchain import Toolchain, get_toolchains
 from tests.conftest import MadeOnce
 from tests.end_to_end.command import Harness
 from tests.end_to_end.plugin_package import install
 from tests.end_to_end.suites import COMPARED, PRODUCT, SMALL, lay_out_counted
+
+OLDER = "3.12.0"
+
+
+@pytest.fixture(scope="session")
+def older(real_toolchain: Toolchain, request: pytest.FixtureRequest) -> Toolchain:
+    """A released pair, kept with pytest's own cache, so that it is downloaded once and not in every session."""
+    if real_toolchain.version == OLDER:
+        pytest.skip(f"the installed toolchain is {OLDER} itself")
+    kept = request.config.cache.mkdir("environments") if request.config.cache is not None else None
+    root = environments_root()
+    if kept is not None:
+        root.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            root.symlink_to(kept)
+    try:
+        # pip would compile all of numpy and sympy first, of which the tests import little.
+        with mock.patch.dict(os.environ, PIP_NO_COMPILE="0"):  # means that it does not
+            (toolchain,) = get_toolchains((OLDER,), root=root)
+    except ToolchainError as error:
+        if "cannot be reached" in str(error) or "cannot be installed" in str(error):
+            pytest.skip(f"IREE {OLDER} cannot be downloaded here: {error}")
+        raise
+    return toolchain
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from harness.records.run import Run
 from harness.toolchain import Toolchain
 from tests.conftest import MadeOnce
 from tests.end_to_end.command import Harness, document
+from tests.end_to_end.conftest import OLDER
 from tests.end_to_end.plugin_package import COMPILER, EXAMPLE, REPOSITORY, folder_of_packages
-from tests.end_to_end.test_toolchains import OLDER, older  # noqa: F401 (a fixture)
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +130,7 @@ def test_the_printed_commands_make_the_same_modules(example: Harness, installed:
 
 def test_under_another_toolchain_the_rewrites_run_in_its_own_python(
     installed: Harness,
-    older: Toolchain,  # noqa: F811
+    older: Toolchain,
 ) -> None:
     ended = installed("run", "example.toml", "--toolchain", OLDER, "--filter", "product/one-exp@cpu", UNTIMED)
     assert ended.returncode == 0, ended.stdout + ended.stderr

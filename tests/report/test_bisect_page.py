@@ -102,7 +102,7 @@ COPIES = replace(NONE, metric="copies", unit="count", floor=0.0)
         (
             replace(COMMITS, steps=(replace(STEP, passed_over=("3.6.1",)),)),
             "Since 3.7.0 (Tile by eight) at the latest: latency 1.420 [1.400, 1.440] times that of 3.6.0; it may have "
-            "begun with 3.6.1, which cannot be measured, or with 2 commits before it of which there is no build.",
+            "begun with 3.6.1, which cannot be measured, or with 2 commits between them of which there is no build.",
         ),
         # Counts are said as they are.
         (replace(COPIES, steps=(replace(STEP, size=COUNTED),)), "Since 3.7.0: copies 3, and 0 with 3.6.0."),

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -104,3 +105,18 @@ def test_two_builds_of_one_commit_are_told(shas: list[str]) -> None:
     for repo in (None, Path("iree")):
         with pytest.raises(UsageError, match=f"1-{shas[0]} and 2-{shas[0]} are of one commit; keep one of a commit$"):
             searched(good="main~5", bad="main", repo=repo)
+
+
+def test_commits_whose_wheels_ci_kept_are_searched_too(shas: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = Mock(side_effect=[(shas[0], shas[2]), (shas[2], shas[4]), (shas[0], shas[4])])
+    monkeypatch.setattr(bisect_commits, "commits_with_wheels", asked)
+    good, bad = shas[0][:8], shas[2][:8]
+    ends, points, _ = searched(builds=None, good=f"me/iree#commit:{good}", bad=bad, fixed="main")
+    assert [each.args[:3] for each in asked.call_args_list] == [("me/iree", good, bad), ("me/iree", bad, "main")]
+    assert ends == [shas[0][:10], shas[2][:10], shas[4][:10]], "a branch is the last commit that has wheels"
+    assert [point.toolchain for point in points] == [f"me/iree#commit:{shas[place]}" for place in (0, 2, 4)]
+    assert {point.repository for point in points} == {"me/iree"}
+    no_wheels = "--bad main: no builds that CI kept are of it; give another commit, one of "
+    with pytest.raises(UsageError, match=f"^{no_wheels}{shas[4][:10]}, {shas[0][:10]}$"):
+        searched(builds=None, repo=Path("iree"), good="main~5", bad="main")
+    assert asked.call_args.args[:3] == ("iree-org/iree", shas[0], shas[5])

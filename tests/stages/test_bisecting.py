@@ -263,14 +263,19 @@ def test_commits_are_searched_by_their_builds(machine: Machine, monkeypatch: pyt
     with pytest.raises(Interrupted):
         over_releases(over="commits", builds=Path("builds"), release=(), good="0abcdef0", bad="7-7abcdef0")
     machine.stop_after = None
+    labels = [f"3.0.0+local.{number}-{number}abcdef0" for number in (3, 5)]
+    explanation = Mock(sentence=f"IREE {labels[1]} tiles otherwise than IREE {labels[0]}.", id="an-explanation")
+    explanation.latency.verdict = "regressed"
+    monkeypatch.setattr(bisect_session, "explain_and_keep", lambda *_, **__: (explanation, Path("kept")))
     found = gone_on()
     (step,) = found.steps
+    assert step.explanation == "5abcdef0 tiles otherwise than 3abcdef0."
     assert (step.before, step.after, step.passed_over) == ("3abcdef0", "5abcdef0", ("4abcdef0",))
     assert (found.over, found.ends) == ("commits", ("0abcdef0", "7abcdef0"))
     assert {position.name: position.unusable for position in found.positions if position.unusable} == {
         "4abcdef0": "--toolchain builds/4-4abcdef0: holds no toolchain; build it"
     }
-    once = [word for word in resolved if not word.startswith("builds/4")]
+    once = [word for word in resolved if word[:8] not in ("builds/0", "builds/4", "builds/7")]
     assert len(once) == len(set(once)), "what is built again while it lasts is another toolchain"
 
 
