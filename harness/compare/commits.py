@@ -56,10 +56,10 @@ def find_commit(name: str, repo: Path | None = None) -> Commit | None:
     return Commit(name=name, sha=sha, subject=subject, root=Path(root).resolve(), below=Path(below))
 
 
-def require_commit(name: str) -> Commit:
+def require_commit(name: str, repo: Path | None = None) -> Commit:
     """The commit that git knows by this name."""
-    if (commit := find_commit(name)) is None:
-        raise UsageError(f"{shown(name)}: {how_to_have()}")
+    if (commit := find_commit(name, repo)) is None:
+        raise UsageError(f"{shown(name)}: {how_to_have(repo)}")
     return commit
 
 

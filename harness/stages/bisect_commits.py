@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
-from harness.compare.commits import Commit, commits_from, find_commit, how_to_have
+from harness.compare.commits import commits_from, require_commit
 from harness.errors import UsageError
 from harness.records.bisection import CommitPoint
 from harness.stages.options import BisectOptions
@@ -31,7 +32,7 @@ def with_commits(
     words: dict[str, str] = {name: getattr(options, name) for name in options.ends}
     line: dict[str, str] = {}
     if options.repo is not None:
-        commits = [_commit(name, word, options.repo) for name, word in words.items()]
+        commits = [require_commit(word, options.repo) for word in words.values()]
         for first, last in pairwise(commits):
             line |= commits_from(first, last)
         words = dict(zip(words, (commit.sha for commit in commits), strict=True))
@@ -51,15 +52,8 @@ def with_commits(
     if lost := next((end for end in ends if end in skipped), None):
         raise UsageError(f"--skip {lost} is an end of the search; give another end")
     searched = tuple(point.name for point in points if point.name not in skipped)
-    named = dict(zip(words, ends, strict=True))
-    return replace(options, **named), tuple(points), searched  # type: ignore[arg-type]
-
-
-def _commit(name: str, word: str, repo: Path) -> Commit:
-    commit = find_commit(word, repo)
-    if commit is None:
-        raise UsageError(f"--{name} {word}: {how_to_have(repo)}")
-    return commit
+    named: dict[str, Any] = dict(zip(words, ends, strict=True))
+    return replace(options, **named), tuple(points), searched
 
 
 def _end(options: BisectOptions, name: str, word: str, points: list[CommitPoint]) -> int:
@@ -106,13 +100,14 @@ def _of_ci(
     """The commits whose wheels GitHub's CI kept; a branch is the last of those."""
     fork = words["good"].rpartition("#")[0]
     commits = {name: word.rpartition("#")[2].removeprefix("commit:") for name, word in words.items()}
-    shas: dict[str, str] = {}
+    kept: dict[str, bool] = {}
     for first, last in pairwise(commits.values()):
-        shas |= dict.fromkeys(commits_with_wheels(fork or REPOSITORY, first, last, note), "")
-    wheels = [(sha, f"{fork}{'#' if fork else ''}commit:{sha}") for sha in shas]
-    newest = next(reversed(shas), "")
+        kept |= commits_with_wheels(fork or REPOSITORY, first, last, note)
+    wheels = [(sha, f"{fork}{'#' if fork else ''}commit:{sha}") for sha, has in kept.items() if has]
+    newest = wheels[-1][0] if wheels else ""
     ends = {name: word if _HASH.fullmatch(word.lower()) else newest for name, word in commits.items()}
-    return ends, [replace(point, repository=fork or REPOSITORY) for point in _along(line or shas, wheels)]
+    found = _along(line or dict.fromkeys(kept, ""), wheels)
+    return ends, [replace(point, repository=fork or REPOSITORY) for point in found]
 
 
 def _along(line: Mapping[str, str], built: Sequence[tuple[str, str]]) -> list[CommitPoint]:

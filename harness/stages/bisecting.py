@@ -86,9 +86,6 @@ def _begun(
         raise UsageError("give two releases, as in --good iree==3.6.0 --bad iree==3.8.0; or --over commits or flags")
     if options.over == "commits":
         options, commits, history = with_commits(options, note)
-        words = {point.name: point.toolchain for point in commits}
-        for name in options.ends:
-            release_named(words[getattr(options, name)], note, f"--{name}")
         return options, history, commits
     named: dict[str, Any] = {name: release_named(getattr(options, name), note, f"--{name}") for name in options.ends}
     options = replace(options, **named)

@@ -99,10 +99,10 @@ def fetched_named(text: str, on_install: Callable[[str], None], option: str) -> 
     return kept.label
 
 
-def commits_with_wheels(repository: str, good: str, bad: str, say: Callable[[str], None]) -> tuple[str, ...]:
-    """The commits from good to bad of which CI kept wheels for this platform, the oldest first; `commit:SHA` names one.
+def commits_with_wheels(repository: str, good: str, bad: str, say: Callable[[str], None]) -> dict[str, bool]:
+    """The commits from good to bad, the oldest first, and whether CI kept wheels of each for this platform.
 
-    Good and bad are commits or branches, and are among them where they have wheels; of merges the first parents count.
+    Good and bad are commits or branches; of merges the first parents count. `commit:SHA` names the wheels of one.
     """
     github = _Word(f"{repository}#main", "the commits of", say)
     path, what = f"compare/{quote(good)}...{quote(bad)}", f"list the commits from {good} to {bad}"
@@ -122,7 +122,7 @@ def commits_with_wheels(repository: str, good: str, bad: str, say: Callable[[str
         if not missing or expired == _MOST_EXPIRED:
             break
         missing -= set() if artifact.expired else {artifact.commit}
-    return tuple(sha for sha in line if sha not in missing)
+    return {sha: sha not in missing for sha in line}
 
 
 def _trim() -> None:

@@ -86,7 +86,7 @@ def test_builds_stand_in_the_order_of_their_numbers(shas: list[str]) -> None:
         ({"bad": "1-a"}, "the ends of the search are 1-a, 1-a; good, bad and fixed have to follow each other"),
         ({"bad": "3"}, "--bad 3: no builds in builds are of it; give another commit, one of 2-b, 1-a"),
         ({"skip": ("2-b",)}, "--skip 2-b is an end of the search; give another end"),
-        ({"repo": Path("iree"), "good": "v1"}, "--good v1: this repository has no such commit; `git fetch origin`"),
+        ({"repo": Path("iree"), "good": "v1"}, "v1: this repository has no such commit; `git fetch origin`"),
         ({"repo": Path("iree"), "good": "main", "bad": "main~1"}, "main~1 does not follow main in /"),
         ({"repo": Path("iree"), "good": "main~2", "bad": "main"}, "--good main~2: no builds in builds are of it; giv"),
     ],
@@ -108,15 +108,16 @@ def test_two_builds_of_one_commit_are_told(shas: list[str]) -> None:
 
 
 def test_commits_whose_wheels_ci_kept_are_searched_too(shas: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = Mock(side_effect=[(shas[0], shas[2]), (shas[2], shas[4]), (shas[0], shas[4])])
+    found = [{shas[0]: True, shas[1]: False, shas[2]: True}, {shas[2]: True, shas[4]: True, shas[5]: False}]
+    asked = Mock(side_effect=[*found, found[1]])
     monkeypatch.setattr(bisect_commits, "commits_with_wheels", asked)
     good, bad = shas[0][:8], shas[2][:8]
     ends, points, _ = searched(builds=None, good=f"me/iree#commit:{good}", bad=bad, fixed="main")
     assert [each.args[:3] for each in asked.call_args_list] == [("me/iree", good, bad), ("me/iree", bad, "main")]
     assert ends == [shas[0][:10], shas[2][:10], shas[4][:10]], "a branch is the last commit that has wheels"
     assert [point.toolchain for point in points] == [f"me/iree#commit:{shas[place]}" for place in (0, 2, 4)]
-    assert {point.repository for point in points} == {"me/iree"}
+    assert [(point.repository, point.unbuilt) for point in points] == [("me/iree", 0), ("me/iree", 1), ("me/iree", 0)]
     no_wheels = "--bad main: no builds that CI kept are of it; give another commit, one of "
-    with pytest.raises(UsageError, match=f"^{no_wheels}{shas[4][:10]}, {shas[0][:10]}$"):
-        searched(builds=None, repo=Path("iree"), good="main~5", bad="main")
-    assert asked.call_args.args[:3] == ("iree-org/iree", shas[0], shas[5])
+    with pytest.raises(UsageError, match=f"^{no_wheels}{shas[4][:10]}, {shas[2][:10]}$"):
+        searched(builds=None, repo=Path("iree"), good="main~3", bad="main")
+    assert asked.call_args.args[:3] == ("iree-org/iree", shas[2], shas[5])

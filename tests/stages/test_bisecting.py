@@ -275,7 +275,7 @@ def test_commits_are_searched_by_their_builds(machine: Machine, monkeypatch: pyt
     assert {position.name: position.unusable for position in found.positions if position.unusable} == {
         "4abcdef0": "--toolchain builds/4-4abcdef0: holds no toolchain; build it"
     }
-    once = [word for word in resolved if word[:8] not in ("builds/0", "builds/4", "builds/7")]
+    once = [word for word in resolved if not word.startswith("builds/4")]
     assert len(once) == len(set(once)), "what is built again while it lasts is another toolchain"
 
 

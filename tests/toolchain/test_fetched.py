@@ -225,11 +225,11 @@ def test_commits_with_wheels_are_those_between_two_by_first_parents(
     github: FakeGitHub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     github.page_size = 2
-    assert commits_with_wheels("iree-org/iree", ONE[:7], "main", print) == (ONE, TWO, THREE)
-    assert commits_with_wheels("iree-org/iree", TWO, TWO, print) == (TWO,)
+    assert commits_with_wheels("iree-org/iree", ONE[:7], "main", print) == dict.fromkeys((ONE, TWO, THREE), True)
+    assert commits_with_wheels("iree-org/iree", TWO, TWO, print) == {TWO: True}
     github.artifacts[-2]["expired"] = True
-    assert commits_with_wheels("iree-org/iree", ONE, THREE, print) == (ONE, THREE)
+    assert commits_with_wheels("iree-org/iree", ONE, THREE, print) == {ONE: True, TWO: False, THREE: True}
     monkeypatch.setattr(fetched, "_MOST_EXPIRED", 1)
-    assert commits_with_wheels("iree-org/iree", ONE, THREE, print) == (THREE,)
+    assert commits_with_wheels("iree-org/iree", ONE, THREE, print) == {ONE: False, TWO: False, THREE: True}
     with pytest.raises(UsageError, match="is no ancestor of"):
         commits_with_wheels("iree-org/iree", THREE, ONE, print)
