@@ -14,7 +14,10 @@ from harness import __version__
 # The module of each command, and the first sentence of its help.
 COMMANDS = {
     "ablate": ("inspect:ablate", "Run a model with no option of a plugin, each alone, all but each, and all."),
-    "bench": ("inspect:bench", "Time a model's file under several sets of flags side by side; no suite is needed."),
+    "bench": (
+        "inspect:bench",
+        "Time a model's file under several sets of flags, or toolchains, side by side; no suite is needed.",
+    ),
     "bisect": ("bisect:bisect", "Find the release since which a case is slower, or the flags that make it so."),
     "check": ("run:check", "Say what is wrong with a suite, or has no effect in it, without compiling anything."),
     "compare": ("compare:compare", "Say of every case whether head is slower or faster than base, by measuring both."),
