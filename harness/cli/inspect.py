@@ -6,7 +6,6 @@ import re
 import shlex
 import shutil
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -44,7 +43,7 @@ from harness.store.files import writing
 from harness.suite.load import find_list, load_suite
 from harness.suite.schema import Kind, json_schema
 from harness.text import plural
-from harness.toolchain import Toolchain, find_toolchain, get_toolchains, installed_environments, releases_named
+from harness.toolchain import Toolchain, find_toolchain, installed_environments
 from harness.upstream import write_suites
 
 
@@ -114,14 +113,7 @@ def bench(options: BenchOptions) -> int:
 
     harness bench model.mlir --toolchain 3.12.0 --toolchain build/
     """
-    say = teller(quiet=options.quiet)
-
-    def find() -> Sequence[Toolchain]:
-        releases = releases_named(options.toolchains, say)
-        return get_toolchains(releases, root=environments_root(), on_install=say) or (find_toolchain(),)
-
-    suite, toolchains = write_bench(options, find)
-    releases = tuple(toolchain.version for toolchain in toolchains) if options.toolchains else ()
+    suite, releases = write_bench(options, teller(quiet=options.quiet))
     chosen = RunOptions(suite, toolchains=releases, generations=options.generations)
     return _run_variants(chosen, "set of flags", options, purpose="bench")
 

@@ -16,6 +16,7 @@ from typing import Any, get_args
 import tomli_w
 
 from harness.bisect.variants import CompileConfig, Use, uses_of
+from harness.cache import environments_root
 from harness.errors import UsageError
 from harness.ir.dump import ask
 from harness.plugins import PLUGINS
@@ -27,7 +28,7 @@ from harness.store.files import writing
 from harness.suite.load import Variant, load_suite
 from harness.suite.schema import LONGEST_NAME, Dtype, SuiteFile
 from harness.suite.toml_file import read_toml
-from harness.toolchain import Toolchain
+from harness.toolchain import Toolchain, find_toolchain, get_toolchains, releases_named
 from harness.toolchain.install import is_range
 from harness.toolchain.tools import merge_flags
 
@@ -191,15 +192,16 @@ _LONGEST_VARIANT = 40
 _INPUT = re.compile(r"(?P<sizes>(?:\d+x)*)(?P<dtype>[a-z]+\d*)(?:=(?P<value>[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?))?")
 
 
-def write_bench(options: BenchOptions, find: Callable[[], Sequence[Toolchain]]) -> tuple[Path, Sequence[Toolchain]]:
-    """Write the suite of a comparison of flags or of toolchains, and find these, once all else is right; its file."""
+def write_bench(options: BenchOptions, say: Callable[[str], None]) -> tuple[Path, tuple[str, ...]]:
+    """Write the suite of a comparison of flags or of toolchains; its file, and the releases and labels of these."""
     save, stem = options.save, options.model.stem
     several = len(options.toolchains) > 1 or any(map(is_range, options.toolchains))
     variants, folder = name_variants(options.flags, alone=several), options.results if save is None else save.parent
     if save is not None and save.exists():
         raise UsageError(f"{save}: is there already; give --save a new file")
     kind = _kind_of(options.model)
-    toolchains = find()
+    releases = releases_named(options.toolchains, say)
+    toolchains = get_toolchains(releases, root=environments_root(), on_install=say) or (find_toolchain(),)
     for flags in variants.values():
         require_known(f"--flags {flags!r}", shlex.split(flags), toolchains)
     content = {
@@ -213,7 +215,7 @@ def write_bench(options: BenchOptions, find: Callable[[], Sequence[Toolchain]]) 
     }
     text = tomli_w.dumps(content)
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
-    return _write(save or folder / f"{joined_name(['bench', stem, digest])}.toml", text), toolchains
+    return _write(save or folder / f"{joined_name(['bench', stem, digest])}.toml", text), releases
 
 
 def _named(stem: str) -> str:
