@@ -4,22 +4,24 @@ import re
 import shlex
 import shutil
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
 
-from harness.cache import environments_root, held
+from harness.cache import YOUNG_S, environments_root, held
 from harness.errors import ToolchainError
 from harness.process import Limits, run
 from harness.text import plural, shown
-from harness.toolchain.fetched import fetched_named, is_fetched
+from harness.toolchain.fetched import LIMIT_BYTES, fetched_named, is_fetched
 from harness.toolchain.find import (
     COMPILER_PACKAGE,
     LABEL_FILE,
     RUNTIME_PACKAGE,
     Toolchain,
     being_made,
+    bytes_below,
     environment_folder,
     environment_python,
     find_in_environment,
@@ -160,8 +162,9 @@ def commands_for(folder: Path, release: str) -> tuple[tuple[str, ...], ...]:
 
 def _packages(release: str) -> tuple[str, ...]:
     """What an environment gets: the pair, the importer's packages, and what the worker needs."""
-    own = packages_of(release) if is_own(release) else None
-    return (*(own or (f"{COMPILER_PACKAGE}[onnx]=={release}", f"{RUNTIME_PACKAGE}=={release}")), "numpy")
+    if is_own(release):
+        return (*packages_of(release), "numpy")
+    return (f"{COMPILER_PACKAGE}[onnx]=={release}", f"{RUNTIME_PACKAGE}=={release}", "numpy")
 
 
 def why_it_failed(release: str, printed: str, how_it_ended: str) -> str:
@@ -214,11 +217,13 @@ def install_toolchain(release: str, *, root: Path, on_install: Callable[[str], N
 
     Of a label of somebody's own, see harness.toolchain.own: the build or the environment itself, or one of its wheels.
     """
-    if is_own(release) and packages_of(release) is None:
-        return own_toolchain(release)
     folder = environment_folder(root, release)
     if toolchain := _or_none(lambda: find_in_environment(folder)):
+        if is_own(release):
+            (folder / LABEL_FILE).touch()  # which is used now
         return toolchain
+    if is_own(release) and (own := own_toolchain(release)) is not None:
+        return own
     try:
         root.mkdir(parents=True, exist_ok=True)
         with held(root / f"{folder.name}.lock", lambda: on_install(f"Another harness installs IREE {release} ...")):
@@ -226,11 +231,22 @@ def install_toolchain(release: str, *, root: Path, on_install: Callable[[str], N
                 return toolchain
             on_install(f"Installing IREE {release} (some 200 MB) ...")
             _make(release, folder)
+            if is_own(release):
+                _trim(root)
     except OSError as error:
         raise ToolchainError(
             f"{root}: cannot be written ({error.strerror}); make room or set HARNESS_CACHE to another folder"
         ) from None
     return find_in_environment(folder)
+
+
+def _trim(root: Path) -> None:
+    """Delete the environments of wheels of one's own that were not used for longest; none of the last day."""
+    size = 0
+    for label in sorted(root.glob(f"*/{LABEL_FILE}"), key=lambda file: -file.stat().st_mtime):
+        size += bytes_below(label.parent)
+        if size > LIMIT_BYTES and time.time() - label.stat().st_mtime > YOUNG_S:
+            shutil.rmtree(label.parent, ignore_errors=True)
 
 
 def _or_none(find: Callable[[], Toolchain]) -> Toolchain | None:

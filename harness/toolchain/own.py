@@ -16,7 +16,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from packaging.tags import sys_tags
 from packaging.utils import parse_wheel_filename
@@ -104,7 +104,7 @@ def own_named(place: Path, on_install: Callable[[str], None], option: str = "--t
         found = _found(place, option)
     except ToolchainError as error:
         raise NoToolchain(str(error)) from None
-    write_memo(_memo(found.label), {"kind": found.kind, "place": str(place.absolute()), "packages": found.packages})
+    write_memo(_memo(found.label), str(place.absolute()))
     remarks = found.toolchain.remarks if found.toolchain is not None else ()
     commit = f", commit {found.revision[:10]}" if found.revision else ""
     on_install("; ".join((f"{place} is {found.label}{commit}", *remarks)))
@@ -135,49 +135,50 @@ def _in_public(word: str) -> str:
         return word
 
 
-def own_toolchain(label: str) -> Toolchain:
-    """The toolchain of a label where that is a build or an environment, if it is still what it was."""
-    place = Path(_kept(label)["place"])
-    if kind_of_toolchain(place) is None:
-        raise ToolchainError(f"{label}: {place.name} holds no toolchain any more; give another folder")
-    found = _found(place, "--toolchain")
-    if found.label != label or found.toolchain is None:
-        raise ToolchainError(f"{label}: {place.name} was built again since, and is {found.label} now; give its folder")
-    return found.toolchain
+def own_toolchain(label: str) -> Toolchain | None:
+    """The toolchain of a label, where that is a build or an environment; None of wheels, which are installed first."""
+    return _still(label).toolchain
 
 
 def own_toolchains() -> Iterable[Toolchain]:
     """The builds and environments that this machine's cache knows and that are still what they were."""
     for memo in _memo("any").parent.glob("*.json"):
         with contextlib.suppress(ToolchainError):
-            yield own_toolchain(memo.stem)
+            if (toolchain := own_toolchain(memo.stem)) is not None:
+                yield toolchain
 
 
-def packages_of(label: str) -> tuple[str, ...] | None:
-    """What pip installs for a label of wheels; None of another label."""
-    return tuple(_kept(label)["packages"]) or None
+def packages_of(label: str) -> tuple[str, ...]:
+    """What pip installs for a label of wheels."""
+    return _still(label).packages
 
 
 def _memo(label: str) -> Path:
     return cache_root() / "toolchains" / "own" / f"{label}.json"
 
 
-def _kept(label: str) -> dict[str, Any]:
-    kept = read_memo(_memo(label))
-    if not isinstance(kept, dict):
-        raise ToolchainError(f"{label}: this machine's cache does not know where it lies; give its folder")
-    return kept
-
-
 @dataclass(frozen=True, kw_only=True)
 class _Found:
     """A toolchain in a place."""
 
-    kind: Kind
     label: str
     revision: str = ""
     toolchain: Toolchain | None = None  # None of wheels, which are installed first
     packages: tuple[str, ...] = ()  # Of wheels
+
+
+def _still(label: str) -> _Found:
+    """What a label stands for, as long as it is what it was."""
+    kept = read_memo(_memo(label))
+    if not isinstance(kept, str):
+        raise ToolchainError(f"{label}: this machine's cache does not know where it lies; give its folder")
+    place = Path(kept)
+    if kind_of_toolchain(place) is None:
+        raise ToolchainError(f"{label}: {place.name} holds no toolchain any more; give another folder")
+    found = _found(place, "--toolchain")
+    if found.label != label:
+        raise ToolchainError(f"{label}: {place.name} was built again since, and is {found.label} now; give its folder")
+    return found
 
 
 def _found(place: Path, option: str) -> _Found:
@@ -224,7 +225,7 @@ def _environment(place: Path) -> _Found:
     pair = find_in_environment(place)
     digest = hashlib.sha256(f"{pair.compiler_sha256} {pair.runtime_sha256}".encode()).hexdigest()
     label = _label(pair.version, place, digest)
-    return _Found(kind="environment", label=label, revision=pair.revision, toolchain=replace(pair, version=label))
+    return _Found(label=label, revision=pair.revision, toolchain=replace(pair, version=label))
 
 
 # --- a build folder of IREE, or an installed one ---
@@ -267,7 +268,7 @@ def _build(place: Path) -> _Found:
         python=_python_with([folder for folder in bindings.values() if folder is not None], release),
         remarks=tuple(remarks),
     )
-    return _Found(kind="build", label=label, revision=toolchain.revision, toolchain=toolchain)
+    return _Found(label=label, revision=toolchain.revision, toolchain=toolchain)
 
 
 def _what_it_says(compiler: Path) -> str:
@@ -363,7 +364,7 @@ def _wheels(place: Path) -> _Found:
     label = _label(versions[0], place, digest.hexdigest())
     revision = revision_in(zipfile.Path(compiler, "iree/compiler/version.py"))
     packages = f"{compiler.absolute()}[onnx]", str(runtime.absolute())
-    return _Found(kind="wheels", label=label, revision=revision, packages=packages)
+    return _Found(label=label, revision=revision, packages=packages)
 
 
 def _wheel(place: Path, name: str) -> Path:
