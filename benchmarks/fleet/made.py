@@ -19,7 +19,7 @@ from harness.records.run import SCHEMA_VERSION, Failure, Header, Run, ToolchainR
 from harness.stages.options import RunOptions
 from harness.stages.prepare import Context, Done, FailureNotes, GivenUp, Prepared
 from harness.store.run_directory import RunDirectory
-from harness.suite.load import Device, LoadedSuite, Suite, Variant
+from harness.suite.load import Device, Suite, Variant
 from harness.toolchain import Toolchain
 from harness.toolchain.devices import DeviceInfo, DeviceProbe
 from harness.toolchain.host_cpu import TargetCpu
@@ -155,7 +155,7 @@ def begin(folder: Path, size: Size, salt: str, progress: Progress) -> Context:
     return Context(
         artifacts=artifacts,
         prepared=Prepared(
-            loaded=LoadedSuite(suite=suite, text_sha256=""),
+            suite=suite,
             toolchains=(toolchain,),
             plugins={},
             peers={},

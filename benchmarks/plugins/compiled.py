@@ -102,7 +102,7 @@ def compile_suite(suite: Path, results: Path, selection: Selection | None = None
         baseline=run.header.baseline,
         iree=" and ".join(report.toolchains),
         machine=f"{report.cpu}, {environment['cpu'].get('logical_cores')} cores{virtual}",
-        models=load_suite(suite).suite.models,
+        models=load_suite(suite).models,
         modules=tuple(modules),
     )
 

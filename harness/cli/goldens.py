@@ -53,7 +53,7 @@ def goldens(options: GoldensOptions | None = None) -> int:
     if options.measure or options.suite is None:
         runs = [load_run(run_one(options))]
     else:
-        name = load_suite(options.suite).suite.name if options.suite.is_file() else str(options.suite)
+        name = load_suite(options.suite).name if options.suite.is_file() else str(options.suite)
         results = str(options.results)
         with reporter(quiet=options.quiet) as progress, open_history(results, progress=progress) as history:
             runs = runs_of(history, name, machine_class(environment_here()))

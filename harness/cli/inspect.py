@@ -196,7 +196,7 @@ def doctor(*suites: Path, format: DataFormat = "terminal") -> int:
         toolchain = error
     lists = [(suite, find_list(suite)) for suite in suites]
     files = [file for suite, found in lists for file in (found.suites if found is not None else (suite,))]
-    asked = devices_of(load_suite(file).suite for file in files)
+    asked = devices_of(map(load_suite, files))
     environments = installed_environments(environments_root())
     diagnosis = diagnose(toolchain, environments, limits=Limits(seconds=60), asked=asked)
     emit(format, lambda: diagnosis_page(diagnosis), lambda: render_json(diagnosis))

@@ -95,7 +95,7 @@ class FleetRows(Dispatcher):
     def _loaded_suite(self) -> Suite:
         """The head's suite, whose devices say what hosts need; with those of each host, here or away."""
         side = self._plan.head
-        suite = load_suite(side.root / side.run.header.suite).suite
+        suite = load_suite(side.root / side.run.header.suite)
         absent = {record.name: machine_class(record.environment) for record in (*side.run.hosts, *self.hosts)}
         with self._going_on():
             offers = self._fleet.await_host(dispatch.RETURN_S).usable  # the last one may have gone, and come back

@@ -47,11 +47,11 @@ def session_of(options: BisectOptions, command: Sequence[str], progress: Progres
         options = options_going_on(
             options, directory.begun, directory.path, BISECT, stretch=("budget",), if_given=if_given
         )
-        suite = load_suite(options.chosen[0]).suite
+        suite = load_suite(options.chosen[0])
     else:
         if options.suite is None:
             raise UsageError("say what is bisected, as in `harness bisect suites/esrgan.toml --case rdb/stock@cpu`")
-        suite = load_suite(options.suite).suite
+        suite = load_suite(options.suite)
         options, history, commits = _begun(options, suite, progress.note)
         begun = replace(begun_now(options, command), history=history, commits=commits)
         directory = BisectDirectory.create(options.results, suite.name, datetime.fromisoformat(begun.created), begun)

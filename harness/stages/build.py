@@ -146,7 +146,7 @@ def export_program(
     suite: Path, model: str, out: Path, *, variant: str | None = None, device: str | None = None
 ) -> Exported:
     """Write the program that a variant's plugins make of a model, and the files that they give to the tools."""
-    loaded = load_suite(suite).suite
+    loaded = load_suite(suite)
     found = {each.name: each for each in loaded.models}
     require_name(suite, "model", model, list(found))
     if variant is None:

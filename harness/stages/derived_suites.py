@@ -111,7 +111,7 @@ def moved_model(model: Mapping[str, Any], suite: Path, folder: Path) -> dict[str
 
 def write_ablation(options: AblateOptions) -> Path:
     """Write the suite of an ablation into its folder of results; its file."""
-    path, plugin, suite = options.suite, options.plugin, load_suite(options.suite).suite
+    path, plugin, suite = options.suite, options.plugin, load_suite(options.suite)
     models = tuple(dict.fromkeys(options.models))
     devices = tuple(dict.fromkeys(options.devices)) or (suite.devices[0].name,)
     for name in models:

@@ -23,7 +23,7 @@ from harness.store.run_directory import RunDirectory
 from harness.suite.cases import Selection, Shard, across_toolchains, chain_of, plan_cases, suits, unknown_flags
 from harness.suite.devices import Presence, find_devices
 from harness.suite.flags import refusal
-from harness.suite.load import LoadedSuite, Suite, Variant, load_suite
+from harness.suite.load import Suite, Variant, load_suite
 from harness.text import did_you_mean, one_line, plural, shown
 from harness.toolchain import Toolchain, compiler_flags, find_toolchain, runtime_flags
 from harness.toolchain.tools import flag_name
@@ -33,7 +33,7 @@ from harness.toolchain.tools import flag_name
 class Prepared:
     """A suite that fits the toolchains, and its cases on this machine."""
 
-    loaded: LoadedSuite
+    suite: Suite
     # The toolchains of the cases. The first one also makes the models, so that every toolchain compiles the same text,
     # and the others are compared with it.
     toolchains: tuple[Toolchain, ...]
@@ -46,11 +46,6 @@ class Prepared:
     device_names: dict[str, str] = field(default_factory=dict)
     shard: Shard | None = None  # The shard that the cases are; None: they are the whole plan
     groups_elsewhere: int = 0  # How many more groups the run's budget has to serve, in other shards
-
-    @property
-    def suite(self) -> Suite:
-        """The suite itself."""
-        return self.loaded.suite
 
     @property
     def toolchain(self) -> Toolchain:
@@ -104,10 +99,9 @@ def prepare(
     place: DevicePlace = _HERE,
 ) -> Prepared:
     """Load a suite and plan its cases; nothing is compiled, and models are not built."""
-    loaded = load_suite(path)
-    suite = place.suite(loaded.suite)
-    selection = replace(selection, patterns=place.patterns(loaded.suite, selection.patterns))
-    loaded = replace(loaded, suite=suite)
+    written = load_suite(path)
+    suite = place.suite(written)
+    selection = replace(selection, patterns=place.patterns(written, selection.patterns))
     plugins = {
         variant.name: tuple(
             apply_plugin(use.name, use.options, f"{path}: [variants.{variant.name}] plugins") for use in variant.plugins
@@ -141,7 +135,7 @@ def prepare(
     own = tuple(case for case in cases if shard is None or shard.has(case))
     elsewhere = {case.group for case in cases if case.skip is None} - {case.group for case in own}
     return Prepared(
-        loaded=loaded,
+        suite=suite,
         toolchains=toolchains,
         plugins=plugins,
         peers={peer.label: peer for peer in peers},

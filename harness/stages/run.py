@@ -219,7 +219,7 @@ def _require_same(run: Run, path: Path, prepared: Prepared, executor: Executor) 
     planned = {(case.id, case.name, case.toolchain) for case in begun.cases}
     if planned != {(case.id, case.name, case.toolchain) for case in prepared.cases}:
         raise RunError(f"{path}: its cases are no longer those of {suite} with this toolchain; start a new run")
-    if begun.suite_sha256 != prepared.loaded.text_sha256:
+    if begun.suite_sha256 != prepared.suite.text_sha256:
         raise RunError(f"{path}: {suite} has changed since this run began; start a new run")
     if executor.address:  # hosts may be away at this moment, and the run is not to end without their cases
         able, done = {case.name for case in begun.cases if case.skip is None}, Done(run)
@@ -246,7 +246,7 @@ def _header(
         suite=suite.path.as_posix(),
         suite_name=suite.name,
         suite_description=suite.description,
-        suite_sha256=prepared.loaded.text_sha256,
+        suite_sha256=prepared.suite.text_sha256,
         started=now.isoformat(timespec="seconds"),
         harness_version=__version__,
         harness_commit=harness_commit(),

@@ -76,7 +76,7 @@ class NoStart(CaseError):
 def tune(options: TuneOptions, command: Sequence[str], progress: Progress, draw: Draw) -> Iterator[Tuning | NoStart]:
     """Search for each of the models that are asked for; what each came to, as it ends."""
     assert options.suite is not None  # noqa: S101 (the command made sure)
-    suite = load_suite(options.suite).suite
+    suite = load_suite(options.suite)
     devices = {device.name: device for device in suite.devices}
     device = options.device or suite.devices[0].name
     start = options.start or suite.baseline

@@ -88,7 +88,7 @@ def parse_shard(text: str) -> Shard:
 
 def case_names(path: Path, *, peers: bool = True) -> list[str]:
     """Names of a suite's cases by its matrix, skipped ones included; nothing is asked of this machine."""
-    suite = load_suite(path).suite
+    suite = load_suite(path)
     variants = [variant.name for variant in suite.variants]
     variants += [peer.case_label for peer in suite.peers] if peers else []
     names = [

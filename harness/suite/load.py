@@ -3,7 +3,7 @@
 import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +95,7 @@ class Suite:
     storage: bool = False  # Whether to tell what encoded tensors cost in memory
     budget_s: float = 120.0  # Seconds of timed rounds for the whole run
     generations: int = 5  # Fresh sets of worker processes, which are the independent samples
+    text_sha256: str = field(default="", compare=False)  # Of the text of all files that it came from
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,14 +108,6 @@ class SuiteList:
     suites: tuple[Path, ...]  # Their files, as paths from the current folder
     budget_s: float | None = None  # Seconds of timed rounds for each of them; None: what the suite says
     generations: int | None = None  # For each of them; None: what the suite says
-
-
-@dataclass(frozen=True, kw_only=True)
-class LoadedSuite:
-    """A suite and the hash (sha256, hex) of the text of all files it came from."""
-
-    suite: Suite
-    text_sha256: str
 
 
 def find_list(path: Path) -> SuiteList | None:
@@ -133,7 +126,7 @@ def _is_list(content: Mapping[str, Any]) -> bool:
     return "suites" in content and "models" not in content
 
 
-def load_suite(path: Path) -> LoadedSuite:
+def load_suite(path: Path) -> Suite:
     """Load a suite file, and the files of flag sets and of variants that it names."""
     content, raw = read_content(path)
     if _is_list(content):
@@ -150,7 +143,7 @@ def load_suite(path: Path) -> LoadedSuite:
     digest = hashlib.sha256(raw)
     for file in (*flagset_files, *dict.fromkeys(origins.values())):
         digest.update(file.read_bytes())
-    return LoadedSuite(suite=suite, text_sha256=digest.hexdigest())
+    return replace(suite, text_sha256=digest.hexdigest())
 
 
 def with_variant_files(path: Path, table: SuiteFile) -> tuple[SuiteFile, dict[str, Path]]:

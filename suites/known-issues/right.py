@@ -62,7 +62,7 @@ RIGHT: dict[str, Callable[..., Array | tuple[Array, ...]]] = {
 
 def right_outputs() -> Iterator[tuple[Path, Array]]:
     """Each file of right outputs, in order, with what belongs into it."""
-    for model in load_suite(SUITE).suite.models:
+    for model in load_suite(SUITE).models:
         if model.name not in RIGHT:
             continue
         outputs = RIGHT[model.name](*(make_array(one) for one in model.inputs))

@@ -12,7 +12,7 @@ from harness.records.run import Failure, Run
 from harness.stages.options import RunOptions
 from harness.stages.prepare import Context, Done, FailureNotes, GivenUp, Prepared
 from harness.store.run_directory import RunDirectory, load_run
-from harness.suite.load import LoadedSuite, Suite
+from harness.suite.load import Suite
 from harness.toolchain import Toolchain
 from tests.builders import FLAGS, SUITE, Notes, a_suite, make_artifact, make_header
 from tests.fakes.fake_toolchain import make_fake_toolchain
@@ -45,7 +45,7 @@ class UnderWay:
     def prepared(self, cases: Iterable[Case], suite: Suite | None = None) -> Prepared:
         """A plan without plugins."""
         return Prepared(
-            loaded=LoadedSuite(suite=suite or a_suite(), text_sha256=""),
+            suite=suite or a_suite(),
             toolchains=(self.toolchain,),
             plugins={},
             peers={},

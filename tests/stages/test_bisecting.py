@@ -78,7 +78,7 @@ class Machine:
         self.compiled.append(name)
         if name in self.broken:
             return Unusable(reason=self.broken[name])
-        variants = load_suite(wanted.suite).suite.variants
+        variants = load_suite(wanted.suite).variants
         variant = next(variant for variant in variants if wanted.case == f"net/{variant.name}@cpu")
         record = ToolchainRecord(version=toolchain.version, revision="12" * 20, compiler_sha256="")
         flags = (*variant.flags, *(use.with_options for use in variant.plugins))

@@ -117,7 +117,7 @@ def test_the_same_files_are_meant_wherever_the_suite_goes(suite: Path, tmp_path:
     (tmp_path / "far/b c").mkdir(parents=True)
     (tmp_path / "link").symlink_to(tmp_path / "far/b c")
     for folder in (Path("link"), Path("far/ü/../d"), tmp_path / "e"):
-        made = load_suite(write_ablation(ablation("sized", "net", "imported", results=folder))).suite
+        made = load_suite(write_ablation(ablation("sized", "net", "imported", results=folder)))
         net, imported = made.models
         files = [net.mlir, imported.onnx, *net.expected, *net.parameters.values(), net.inputs[0].path]
         names = ("net.mlir", "net.onnx", "y.npy", "weights.irpa", "x.npy")
@@ -175,7 +175,7 @@ def test_sets_of_flags_have_names_of_their_own() -> None:
 
 def test_function_and_arguments_come_from_the_file_or_are_given(folder: Path) -> None:
     path = bench("--a --b", "--c", save=Path("suites/mine.toml"))
-    suite = load_suite(path).suite
+    suite = load_suite(path)
     variants = [(variant.name, variant.flags) for variant in suite.variants]
     assert variants == [("a-b", ("--a", "--b")), ("c", ("--c",))]
     (model,) = suite.models
@@ -184,7 +184,7 @@ def test_function_and_arguments_come_from_the_file_or_are_given(folder: Path) ->
     assert model.mlir is not None
     assert model.mlir.resolve() == folder / "x.mlir"
     arguments = ("4xf32", "2x3xf16=1.5", "i32=3", "x.npy")
-    (model,) = load_suite(bench("--a", function="later", model_inputs=arguments[:3])).suite.models
+    (model,) = load_suite(bench("--a", function="later", model_inputs=arguments[:3])).models
     assert model.function == "later"
     assert [(value.shape, value.dtype, value.fill, value.value, value.scalar) for value in model.inputs] == [
         ((4,), "f32", "random", 0.0, False),

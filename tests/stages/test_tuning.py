@@ -109,7 +109,7 @@ def test_a_convolution_is_tuned_and_the_variant_goes_into_any_suite(made: Path, 
     shutil.copytree(made, tmp_path / "copy", symlinks=True)
     suite = tmp_path / "copy" / "suite.toml"
     suite.write_text(f'variant_files = ["tuned/net@cpu/{VARIANT_FILE}"]\n{suite.read_text()}')
-    tuned = next(each for each in load_suite(suite).suite.variants if each.name == "tuned-net")
+    tuned = next(each for each in load_suite(suite).variants if each.name == "tuned-net")
     assert [use.name for use in tuned.plugins] == ["isolate", "tuning-spec"]
     assert found.spec in str(tuned.plugins[1].options["spec"])
 
@@ -151,7 +151,7 @@ def test_a_compiler_that_hangs_eats_memory_or_lacks_a_flag_costs_one_candidate(
     # The scripted tools give three values, 1, 2 and 3, whatever the program is.
     values = "%r = arith.constant dense<[1.0, 2.0, 3.0]> : tensor<3xf32> return %r : tensor<3xf32>"
     suite = lay_out_suite(program=f"func.func @main(%a: tensor<4xf32>) -> tensor<3xf32> {{ {values} }}")
-    options, target = TuneOptions(suite, compile_memory_gib=0.3), a_target(tmp_path, load_suite(suite).suite)
+    options, target = TuneOptions(suite, compile_memory_gib=0.3), a_target(tmp_path, load_suite(suite))
     flags = {
         "hangs": ("--fake-sleep=60",),
         "eats": ("--fake-allocate=400", "--fake-sleep=60"),

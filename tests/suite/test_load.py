@@ -27,7 +27,7 @@ def test_a_suite_that_says_no_more_than_it_must(write_suite: WriteSuite) -> None
         models=(a_model(function="main", inputs=(Input(shape=(4,), dtype="f32", fill="random", seed=0),)),),
         devices=(a_device(compile_flags=target),),
     )
-    assert load_suite(write_suite()).suite == replace(small, name="small", budget_s=120.0, generations=5)
+    assert load_suite(write_suite()) == replace(small, name="small", budget_s=120.0, generations=5)
 
 
 EVERYTHING = """\
@@ -99,7 +99,7 @@ def test_a_suite_that_says_everything(tmp_path: Path) -> None:
     (tmp_path / "flags.toml").write_text('[flagsets.early]\nbackends = ["llvm-cpu"]\n[flagsets.late]\n')
     path = tmp_path / "suite.toml"
     path.write_text(EVERYTHING)
-    suite = load_suite(path).suite
+    suite = load_suite(path)
     assert suite.models == (
         Model(
             name="imported",
@@ -156,7 +156,7 @@ def test_variants_of_another_file_follow_the_suites_own_and_the_hash_is_that_of_
     Path("more.toml").write_text(MORE)
     path = write_suite('"flags.toml"]', '"flags.toml"]\nvariant_files = ["more.toml"]')
     loaded = load_suite(path)
-    *own, fast = loaded.suite.variants
+    *own, fast = loaded.variants
     assert [variant.name for variant in own] == ["stock", "tiled"]
     plugins = (PluginTable(name="channels-last"),)
     assert fast == a_variant("fast", flagsets=("tiling",), flag_sets=(TILING,), plugins=plugins)

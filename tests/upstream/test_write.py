@@ -62,7 +62,7 @@ def onnx_ops(folder: Path, **config: Any) -> Path:
 def written(source: Path, out: Path, **options: Any) -> tuple[Suite, dict[str, str]]:
     """The suite of a checkout of one kind of tests, and why tests are left out."""
     file, kinds = write_suites(source, "upstream", out, lambda _: None, **{"config": None, "files": None, **options})
-    return load_suite(file).suite, {test.name: test.why for kind in kinds for test in kind.left_out}
+    return load_suite(file), {test.name: test.why for kind in kinds for test in kind.left_out}
 
 
 def test_raw_operators_run_and_are_checked_as_upstream_does(
