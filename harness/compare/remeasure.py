@@ -112,23 +112,15 @@ class RowBench:
     memory_bytes: int | None = None  # At which a compile is stopped; None: no limit
 
 
-class StoppedWithRows(KeyboardInterrupt):
-    """The user stopped a comparison; its rows are those of a whole one, as far as they were decided."""
-
-    def __init__(self, rows: Sequence[Row]) -> None:
-        super().__init__()
-        self.rows = tuple(rows)
-
-
 # What is measured of rows, by metric: the title of its stage, and what it is called in a sentence.
 _STAGES = {LATENCY.name: ("Compare", "latencies"), COMPILE_TIME.name: ("Compile times", "compile times")}
 
 
-def remeasure(plan: Plan, bench: RowBench) -> list[Row]:
-    """Latency, instructions and compile-time rows of a plan's open pairs and of its controls."""
+def remeasure(plan: Plan, bench: RowBench) -> tuple[list[Row], bool]:
+    """Latency, instructions and compile-time rows of a plan's open pairs and its controls; whether the user stopped."""
     works, rows = _works(plan, bench)
     if not works:
-        return rows
+        return rows, False
     directory = bench.directory
     rounds: dict[str, list[Round]] = {work.name: [] for work in works}
     for kept in directory.rounds:
@@ -149,9 +141,7 @@ def remeasure(plan: Plan, bench: RowBench) -> list[Row]:
             compiled, is_stopped = _decide(COMPILE_TIME.name, planned, bench.progress, together)
     for work in works:
         rows += _rows_of(work, latency[work.name], compiled.get(work.name), rounds[work.name], plan)
-    if is_stopped:
-        raise StoppedWithRows(rows)
-    return rows
+    return rows, is_stopped
 
 
 def _works(plan: Plan, bench: RowBench) -> tuple[list[Work], list[Row]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import getpass
 import json
 import os
 import queue
@@ -146,37 +145,29 @@ class WorkerRefused(CaseError):
         super().__init__("measure", message)
 
 
+@dataclass(kw_only=True, eq=False)
 class WorkerSession:
     """One worker process, as a context manager; it is stopped at the end whatever happens."""
 
-    def __init__(
-        self,
-        *,
-        command: Sequence[str],
-        opening: Mapping[str, Any],
-        cpus: frozenset[int] | None,
-        limits: Limits,
-        cwd: Path | None = None,
-        env: Mapping[str, str] | None = None,
-    ) -> None:
-        self._open = {"op": "open", **opening, "cpus": sorted(cpus or ())}
-        self._command = list(command)
-        self._limits = limits
-        self._cwd = cwd
-        self._env = env
-        self._answers: queue.Queue[str | None] = queue.Queue()
+    command: Sequence[str]
+    opening: Mapping[str, Any]  # What the request `open` says, but for the cores
+    cpus: frozenset[int] | None
+    limits: Limits
+    cwd: Path | None = None
+    env: Mapping[str, str] | None = None
 
     def __enter__(self) -> WorkerSession:
+        self._answers: queue.Queue[str | None] = queue.Queue()
         self._stderr = tempfile.TemporaryFile()
         handle, marker = tempfile.mkstemp(prefix="harness-worker-")
         os.close(handle)
         self._marker = Path(marker)
         pipe, stderr = subprocess.PIPE, self._stderr
-        self._child = spawn(self._command, stdin=pipe, stdout=pipe, stderr=stderr, cwd=self._cwd, env=self._env)
+        self._child = spawn(self.command, stdin=pipe, stdout=pipe, stderr=stderr, cwd=self.cwd, env=self.env)
         assert self._child.stdout is not None  # noqa: S101 (asked for a pipe)
         threading.Thread(target=self._read, args=(self._child.stdout,), daemon=True).start()
         try:
-            self.ask(**self._open, marker=marker, limit_s=_START_LIMIT_S)
+            self.ask(op="open", **self.opening, cpus=sorted(self.cpus or ()), marker=marker, limit_s=_START_LIMIT_S)
         except BaseException:
             self.__exit__(None, None, None)
             raise
@@ -203,7 +194,7 @@ class WorkerSession:
     def ask(self, *, limit_s: float | None = None, **request: Any) -> Mapping[str, Any]:
         """Send one request and wait for its answer."""
         self._send(request)
-        limit = limit_s if limit_s is not None else self._limits.seconds
+        limit = limit_s if limit_s is not None else self.limits.seconds
         try:
             line = self._answers.get(timeout=limit)
         except queue.Empty:
@@ -246,7 +237,7 @@ class WorkerSession:
 @contextlib.contextmanager
 def only_one_measures(note: Callable[[str], None], *, wait: bool = True) -> Iterator[None]:
     """Wait until no other harness of this user measures here; the lock goes with the process that holds it."""
-    path = shared_temporary_folder() / f"iree-harness-{_user()}-measures.lock"
+    path = shared_temporary_folder() / f"iree-harness-{os.getuid()}-measures.lock"
     lock, holder = FileLock(path), path.with_suffix(".json")
     try:
         lock.acquire(timeout=0)
@@ -275,11 +266,3 @@ def _who(holder: Path) -> str:
         return f"{sentence} since {since}: pid {int(known['pid'])}, {shown(str(known['command']))}"
     except (KeyError, TypeError, ValueError):  # it has only just begun, or is of an older harness
         return sentence
-
-
-def _user() -> str:
-    """The user's name, or number where it has none, as in a container that is run under any number."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return str(os.getuid())

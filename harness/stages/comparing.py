@@ -9,7 +9,7 @@ from harness.compare.comparison import Plan, conclude, plan_comparison, recorded
 from harness.compare.engine import STOPPED
 from harness.compare.options import CompareOptions
 from harness.compare.pairs import Side
-from harness.compare.remeasure import RowBench, StoppedWithRows, remeasure
+from harness.compare.remeasure import RowBench, remeasure
 from harness.compare.sides import remarks_on
 from harness.errors import HarnessError, Interrupted, RunError
 from harness.metrics import LATENCY
@@ -74,13 +74,12 @@ def compare_sides(
         bench = RowBench(
             place=place, toolchains=toolchains, directory=directory, progress=progress, memory_bytes=limits.memory_bytes
         )
-        try:
-            rows = remeasure(plan, bench)
-        except StoppedWithRows as stopped:
-            number = sum(row.reason.startswith(STOPPED) for row in stopped.rows)
-            note = f"Interrupted: {plural(number, 'row is', 'rows are')} not decided yet"
-            raise _interrupted(session, concluded(stopped.rows, hosts=place.hosts), note) from None
+        rows, is_stopped = remeasure(plan, bench)
         concluded = partial(concluded, hosts=place.hosts)
+        if is_stopped:
+            number = sum(row.reason.startswith(STOPPED) for row in rows)
+            note = f"Interrupted: {plural(number, 'row is', 'rows are')} not decided yet"
+            raise _interrupted(session, concluded(rows), note)
     else:
         rows = recorded(plan)
     comparison = concluded(rows, name=directory.path.name)

@@ -1,6 +1,5 @@
 """A fleet of real processes on this machine, as its commands start it: who joins, who dies and returns."""
 
-import getpass
 import json
 import os
 import subprocess
@@ -116,7 +115,7 @@ def test_hosts_join_work_alone_and_leave(world: _World) -> None:
         seen = wait_until(lambda: world.status() if world.status()["hosts"][1]["doing"] else None, "a host to work")
         assert [piece["what"] for piece in seen["hosts"][1]["doing"]] == ["measure mlp@cpu"]
         assert seen["waiting"] == [{"why": "its host host-a has gone", "count": 1}]
-        with FileLock(world.folder / "host-b-tmp" / f"iree-harness-{getpass.getuser()}-measures.lock"):
+        with FileLock(world.folder / "host-b-tmp" / f"iree-harness-{os.getuid()}-measures.lock"):
             (world.folder / "release").touch()
             time.sleep(0.5)
             assert not running.done()  # another harness measures there
