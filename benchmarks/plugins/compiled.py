@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from harness.compare.pairs import side_of
+from harness.compare.pairs import Side
 from harness.compare.samplers import find_module
 from harness.compare.sides import toolchains_here
 from harness.measure import LoadableModule
@@ -85,7 +85,7 @@ def compile_suite(suite: Path, results: Path, selection: Selection | None = None
     with Terminal() as progress:
         path = run_suite(options, progress)
         run = load_run(path)
-        side = side_of(run, str(path))
+        side = Side(run, str(path))
         toolchains = toolchains_here([side], progress.note)
     modules = []
     for case in run.header.cases:

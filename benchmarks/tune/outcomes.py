@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.tune.searches import Search
 from harness.compare.judge import Timings
-from harness.compare.pairs import side_of
+from harness.compare.pairs import Side
 from harness.machine.environment import describe_machine
 from harness.records.case import Case
 from harness.records.comparison import Row
@@ -90,7 +90,7 @@ class Outcome:
 
 def measured(run: Run, head: str) -> tuple[tuple[Contender, ...], str]:
     """All that a run has measured, beside `head`; and why it could not be timed, "" where it could."""
-    side = side_of(run, run.header.id)
+    side = Side(run, run.header.id)
     timings = Timings(side)
     cases = {case.variant: case for case in run.header.cases if case.skip is None}
     if head not in cases:

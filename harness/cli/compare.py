@@ -10,7 +10,7 @@ from harness.cli.output import emit, print_report, reporter, tell_where
 from harness.compare.commits import Commit
 from harness.compare.judge import rules_of
 from harness.compare.options import CompareOptions, SelfcheckOptions
-from harness.compare.pairs import require_whole, side_of
+from harness.compare.pairs import Side, require_whole
 from harness.compare.selfcheck import check_machine
 from harness.compare.sides import Named, require_two, toolchains_here, what_is_named
 from harness.errors import ExitCode, Interrupted, UsageError
@@ -115,7 +115,7 @@ def _compare(session: ComparisonSession, sides: tuple[Named, Named] | None) -> t
     options = session.options
     if sides is None:
         assert options.within is not None  # noqa: S101 (the caller's contract)
-        base = head = side_of(load_run(options.within), str(options.within))
+        base = head = Side(load_run(options.within), str(options.within))
     else:
         base, head = session.resolve(sides)
     for side in (base, head):
@@ -141,7 +141,7 @@ def selfcheck(options: SelfcheckOptions) -> int:
     )
     with reporter(quiet=options.quiet, verbose=options.verbose) as progress:
         path = run_suite(unmeasured, progress, purpose="selfcheck")
-        side = side_of(load_run(path), str(path))
+        side = Side(load_run(path), str(path))
         checked = check_machine(side, toolchains_here([side], progress.note), environment_here(), options, progress)
     emit(options.format, lambda: selfcheck_page(checked), lambda: to_json(asdict(checked)))
     return ExitCode.OK

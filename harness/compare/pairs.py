@@ -32,12 +32,12 @@ def is_toolchain(side: str) -> bool:
     return side.startswith(TOOLCHAIN_PREFIX)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Side:
     """One side's run."""
 
-    label: str  # What the user gave
     run: Run
+    label: str  # What the user gave
     # The run's directory, where its rounds were not read; they are only for runs that are compared as they were
     # recorded, and only where a module changed
     rounds_at: Path | None = None
@@ -79,11 +79,6 @@ class Side:
     def cases(self) -> Mapping[str, Case]:
         """By name."""
         return {case.name: case for case in self.run.header.cases}
-
-
-def side_of(run: Run, label: str, rounds_at: Path | None = None) -> Side:
-    """A run as one side of a comparison; see `Side`."""
-    return Side(label=label, run=run, rounds_at=rounds_at)
 
 
 def words_of_sides(base: Side, head: Side) -> list[str]:

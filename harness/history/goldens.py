@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from harness.compare.judge import Timings
-from harness.compare.pairs import side_of
+from harness.compare.pairs import Side
 from harness.errors import UsageError
 from harness.history.imported import plain_name
 from harness.history.series import History, frame_records
@@ -103,7 +103,7 @@ def propose(runs: Sequence[Run], factor: float, patterns: Sequence[str]) -> list
     chosen, generations = matching(patterns or ("*",)), dict[str, list[FloatArray]]()
     cases: dict[str, Case] = {}
     for run in runs:
-        recorded, newest = Timings(side_of(run, "")), run.header.toolchains[-1].version
+        recorded, newest = Timings(Side(run, "")), run.header.toolchains[-1].version
         own = [case for case in run.header.cases if case.toolchain == newest]
         cases = {f"{case.model}/{case.variant}@{case.device}": case for case in own}
         for case in own:

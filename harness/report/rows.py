@@ -13,7 +13,7 @@ from datetime import datetime, timezone
 from typing import Any, NamedTuple
 
 from harness.compare.judge import Timings
-from harness.compare.pairs import side_of
+from harness.compare.pairs import Side
 from harness.compare.sides import selfcheck_of
 from harness.machine.environment import Environment, machine_class, machine_id
 from harness.metrics import (
@@ -244,7 +244,7 @@ def _across_toolchains(run: Run) -> Callable[[Case], Iterator[_Figure]]:
     header = run.header
     own = [case for case in header.cases if case.peer is None]
     first, newest = header.toolchains[0].version, header.toolchains[-1].version
-    recorded = Timings(side_of(run, ""))
+    recorded = Timings(Side(run, ""))
     baselines = {(case.group, case.toolchain): case for case in own if case.variant == header.baseline}
     # A group may have two variants of one id.
     references = {(case.group, case.id, case.variant): case for case in own if case.toolchain == first}

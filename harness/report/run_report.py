@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from harness.compare.comparison import conclude, judge_plan, plan_run
 from harness.compare.judge import Timings, judge_recorded
-from harness.compare.pairs import pair_peers, side_of
+from harness.compare.pairs import Side, pair_peers
 from harness.compare.sides import describe_toolchains
 from harness.errors import ExitCode
 from harness.machine.environment import machine_name, processor
@@ -142,7 +142,7 @@ class Report:
 
 def build_report(run: Run) -> Report:
     """Put a run into rows, one section for each group of cases that were measured against each other."""
-    side = side_of(run, f"run {run.header.id}")
+    side = Side(run, f"run {run.header.id}")
     timings, plan = Timings(side), plan_run(side)
     rule = plan.rules[LATENCY.name]
     judged = judge_plan(plan, timings, timings)

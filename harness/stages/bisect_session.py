@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from harness.bisect.search import Measured, Unusable
 from harness.bisect.trials import ERROR, JUDGED_OF_SEARCH, Place, as_measured, rule_of_measurements, try_pair
-from harness.compare.pairs import Pair, side_of
+from harness.compare.pairs import Pair, Side
 from harness.compare.samplers import MeasurementPolicy
 from harness.compare.sides import noise_of, toolchains_here
 from harness.errors import CaseError, Interrupted, NothingSelected, RunError, SuiteError, ToolchainError, UsageError
@@ -96,7 +96,7 @@ def make_place(
 
 def place_in(run: Path, wanted: Wanted) -> Place | Unusable:
     """A position in a finished run, or why it cannot be measured."""
-    side = side_of(load_run(run, rounds=False), wanted.label or wanted.name, run)
+    side = Side(load_run(run, rounds=False), wanted.label or wanted.name, run)
     found = side.cases.get(wanted.case)
     if found is None:
         return Unusable(reason=f"{run} has no case {wanted.case}")
@@ -337,7 +337,7 @@ def judge_now(options: VerdictOptions, progress: Progress) -> Judged:
     run = load_run(path, rounds=False)
     toolchains = {known.name: known.toolchain for known in run.header.cases if known.peer is None}
     case = the_case(options.case, [*toolchains], f"--against {path}", f"harness report {path}")
-    side = side_of(run, str(path))
+    side = Side(run, str(path))
     toolchain = toolchains_here([side], progress.note)[side.toolchains[toolchains[case]]]
     good = place_in(path, Wanted(name="the run", suite=path, case=case, toolchain=toolchain))
     if isinstance(good, Unusable):

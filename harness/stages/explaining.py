@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import get_args
 
-from harness.compare.pairs import Pair, Side, pair_runs, redefinition, require_whole, side_of, words_of_sides
+from harness.compare.pairs import Pair, Side, pair_runs, redefinition, require_whole, words_of_sides
 from harness.compare.rows import measured_row
 from harness.compare.samplers import MeasurementPolicy, Module, words_of_modules
 from harness.compare.sides import Named, remarks_on, side_facts, what_is_named
@@ -305,7 +305,7 @@ class ExplanationSession(SidesSession[ExplainOptions, ExplanationDirectory]):
         """Both sides with their runs; those of releases and commits are made now, of the one case."""
         options, named, case = self.options, self.named, self.options.case
         if options.within:
-            side = side_of(load_run(Path(options.words[0]), rounds=False), options.words[0])
+            side = Side(load_run(Path(options.words[0]), rounds=False), options.words[0])
             require_whole(side)
             return AskedPair(pair=pair_of_variant(side, options.variant, case), base=side, head=side, within=True)
         first, second = named

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from harness.cache import cache_root
-from harness.compare.pairs import TOOLCHAIN_PREFIX, Side, is_toolchain, side_of
+from harness.compare.pairs import TOOLCHAIN_PREFIX, Side, is_toolchain
 from harness.compare.samplers import CacheMiss, Module, find_module
 from harness.compare.sides import toolchains_here
 from harness.compile import BuildCache
@@ -271,7 +271,7 @@ def _require_variant(case: Case, where: Path) -> None:
 
 def _case_of_run(named: NamedCase, limits: Limits, progress: Progress) -> tuple[Case, Compiled]:
     folder = named.place
-    side = side_of(load_run(folder, rounds=False), str(folder))
+    side = Side(load_run(folder, rounds=False), str(folder))
     cases = {case.name: case for case in side.run.header.cases}
     case = cases[the_case(named.case, [*cases], folder, f"harness report {folder}")]
     _require_variant(case, folder)

@@ -23,7 +23,7 @@ from pydantic import ValidationError
 from harness.cache import cache_root, environments_root
 from harness.compare.commits import Commit, has_file, is_changed, suite_below, tree_of
 from harness.compare.options import CompareOptions
-from harness.compare.pairs import TOOLCHAIN_PREFIX, Side, side_of
+from harness.compare.pairs import TOOLCHAIN_PREFIX, Side
 from harness.compare.samplers import MeasurementPolicy
 from harness.compare.sides import Named, noise_of, require_modules, toolchain_of
 from harness.errors import ExitCode, Interrupted, PlaceGone, RunError, UsageError
@@ -222,15 +222,15 @@ class SidesSession(Generic[_Options, _Folder]):
         made = []
         for which, side in zip(("base", "head"), sides, strict=True):
             if isinstance(side, Path):
-                made.append(side_of(runs[side], str(side), side))
+                made.append(Side(runs[side], str(side), side))
             elif isinstance(side, Commit):
                 path, tree = self.of_commit(suite, side, which)
-                made.append(replace(side_of(load_run(path), side.name), commit=side, root=tree))
+                made.append(Side(load_run(path), side.name, commit=side, root=tree))
             else:
                 toolchain, options = toolchains[side], unmeasured(self.options, suite, self.case)
                 beside = (*(other for name, other in toolchains.items() if name != side), *others)
                 run = self.run_of_side(toolchain.version, options, (toolchain,), beside)
-                made.append(side_of(load_run(run), f"{TOOLCHAIN_PREFIX}{toolchain.version}"))
+                made.append(Side(load_run(run), f"{TOOLCHAIN_PREFIX}{toolchain.version}"))
         return made[0], made[1]
 
     def of_commit(self, suite: Path, commit: Commit, which: str) -> tuple[Path, Path]:

@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeVar
 
 from harness.bisect.trials import Place, try_pair
 from harness.bisect.variants import CompileConfig
-from harness.compare.pairs import Side, side_of
+from harness.compare.pairs import Side
 from harness.compare.samplers import Module, find_module, group_of, measured
 from harness.compare.sides import noise_of
 from harness.measure import Calibration, Group, LoadableModule, Settings
@@ -219,7 +219,7 @@ class TuneSession:
         suite = self.directory.write_suite(batch, text)
         make = partial(self._compiled_now, suite, seconds or math.inf)
         run = self.once("compile", f"compiled/{asked}", Path, make)
-        side = side_of(load_run(run, rounds=False), batch, run)
+        side = Side(load_run(run, rounds=False), batch, run)
         found: dict[str, Form | Untimed] = {name: Untimed(reason=reason) for name, reason in unknown.items()}
         found |= {name: self._candidate(side, name, config) for name, config in wanted.items()}
         return {name: found[name] for name in (START, *configs)}

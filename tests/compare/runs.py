@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from harness.compare.pairs import Side, side_of
+from harness.compare.pairs import Side
 from harness.records.case import Case
 from harness.records.run import Build, Failure, ModelRecord, Round, Run, ToolchainRecord, Turn
 from tests.builders import make_case, make_header
@@ -58,7 +58,7 @@ def a_side(
         rounds=tuple(rounds),
         finished=True,
     )
-    return side_of(run, label)
+    return Side(run, label)
 
 
 def a_round(number: int = 0, generation: int = 0, *, calls: int = 10, **wall_ns: float) -> Round:

@@ -19,7 +19,6 @@ from harness.compare.pairs import (
     pair_runs,
     pair_variants,
     redefinition,
-    side_of,
     what_is_known,
 )
 from harness.errors import UsageError
@@ -181,7 +180,7 @@ def test_within_a_run_a_refused_baseline_is_a_row_of_its_own() -> None:
 def test_a_case_fails_with_the_one_that_was_measured_in_its_place() -> None:
     side = a_side(STOCK, FAST, a_case("inert"), code={"net/inert@cpu": FAST.name})
     lost = Lost(case=FAST.name, failure=Failure(stage="measure", message="it crashed"), generation=1)
-    side = side_of(replace(side.run, lost=(lost,)), side.label)
+    side = Side(replace(side.run, lost=(lost,)), side.label)
     fates = {pair.name: what_is_known(pair, side, side) for pair in pair_variants(side)}
     assert fates["net/inert@cpu"] == fates[FAST.name] == known("failed", "fails at measure: it crashed")
 

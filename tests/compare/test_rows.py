@@ -11,7 +11,7 @@ import pytest
 from harness.compare.comparison import plan_comparison
 from harness.compare.engine import Generation, Outcome
 from harness.compare.options import CompareOptions
-from harness.compare.pairs import Pair, Side, side_of
+from harness.compare.pairs import Pair, Side
 from harness.compare.rows import (
     apply_gates,
     exact_rows,
@@ -158,7 +158,7 @@ def figures(
         ir=() if ir is None else (IrCounts(case=TILED.name, counts=dict(ir)),),
         finished=True,
     )
-    return side_of(run, "x")
+    return Side(run, "x")
 
 
 def test_transient_memory_that_is_not_known_has_no_row_but_where_a_gate_is_about_it() -> None:
@@ -423,7 +423,7 @@ def test_those_that_are_asked_for_or_differ_plainly(
         code = {f"net/{name}@cpu": f"{name} {label}" for name in "ab"}
         run = a_side(*map(a_case, ("a", "b", "equal")), label=label, code=code, gates=gates).run
         builds = tuple(replace(build, compile_ns=int(seconds * 1e9)) for build in run.builds)
-        return side_of(replace(run, builds=builds), label)
+        return Side(replace(run, builds=builds), label)
 
     plan = plan_comparison(a_run("base", 1.0), a_run("head", head_s), CompareOptions(**options))
     assert [pair.case.variant for pair in plan.compiled] == compared

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from harness.compare.engine import Generation
-from harness.compare.pairs import Side, side_of
+from harness.compare.pairs import Side
 from harness.compare.samplers import CacheMiss, Module, find_module, sample_compiles, summarise_generation
 from harness.compile import BuildCache
 from harness.errors import CaseError
@@ -45,7 +45,7 @@ def side(tmp_path: Path, toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch) 
     files: Any = {"mlir": "models/net.mlir", "arguments": arguments, "parameter_files": {"net": "net.irpa"}}
     model = replace(MODEL, inputs=("4xf32 constant 1",), **files)
     made = a_side(CASE, model=model, suite=str(suite / "net.toml"))
-    return side_of(replace(made.run, builds=(build,)), "results/base")
+    return Side(replace(made.run, builds=(build,)), "results/base")
 
 
 def test_weights_of_a_commit_are_read_in_its_tree(side: Side, toolchain: Toolchain, tmp_path: Path) -> None:

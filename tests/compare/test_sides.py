@@ -12,7 +12,7 @@ import pytest
 from harness.compare import sides as sides_module
 from harness.compare.commits import Commit
 from harness.compare.options import CompareOptions
-from harness.compare.pairs import Side, is_toolchain, pair_runs, side_of
+from harness.compare.pairs import Side, is_toolchain, pair_runs
 from harness.compare.sides import (
     describe_toolchains,
     remarks_on,
@@ -253,7 +253,7 @@ def on_hosts(label: str, *hosts: str) -> Side:
         ),
         placed=placed,
     )
-    return side_of(run, label)
+    return Side(run, label)
 
 
 def test_of_several_hosts_it_is_that_of_each_case_that_counts() -> None:

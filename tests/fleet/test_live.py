@@ -18,7 +18,7 @@ from benchmarks.fleet.faults import run_trials
 from benchmarks.fleet.processes import HARNESS, Processes, free_port, wait_until
 from harness.cache import cache_root
 from harness.compare.options import CompareOptions
-from harness.compare.pairs import side_of
+from harness.compare.pairs import Side
 from harness.errors import RunError, UsageError
 from harness.fleet.access import Access, access_to, ask, make_fleet
 from harness.fleet.bench import FleetBench
@@ -230,7 +230,7 @@ def test_both_sides_of_a_row_are_measured_on_one_host(two_hosts: Access, tmp_pat
             suite = cache_root() / f"{side}.toml"
             suite.write_text(f'{SUITE}[variants.stock]\nflags = ["--fake-code={side}"]\n')
             run = session.run_of_side(side, RunOptions(suite, results=results, measure=False), [toolchain])
-            runs.append(side_of(load_run(run, rounds=False), str(run)))
+            runs.append(Side(load_run(run, rounds=False), str(run)))
         base, head = runs
         assert base.run.host_of_group == head.run.host_of_group
         comparison, path = compare_sides(
