@@ -88,8 +88,8 @@ class Diagnosis:
         machine, cpu, load = (self.environment[name] for name in ("machine", "cpu", "load"))
         process = self.environment["process"]
         return {
-            "toolchain": [*_toolchain(self.toolchain, self.environments, process), *_fetched(self.fetched_bytes)],
-            "devices": [*_devices(self.probes, self.vulkan_drivers, self.asked)],
+            "toolchain": [*_toolchain(self)],
+            "devices": [*_devices(self)],
             "peers": [*_peers(self.peers)],
             "machine": [*_machine(machine, load, cpu.get("logical_cores", 1))],
             "processor": [*_processor(cpu), *_frequency(cpu)],
@@ -171,9 +171,8 @@ def _frequency(cpu: dict[str, Any]) -> Iterator[Finding]:
     if governor == "performance":
         yield _ok("the frequency governor is performance")
     elif governor is not None:
-        span = f" between {cpu['min_mhz']:g} and {cpu['max_mhz']:g} MHz" if {"min_mhz", "max_mhz"} <= cpu.keys() else ""
         yield _warning(
-            f"the frequency governor is {governor}: cores change speed with their load{span}",
+            f"the frequency governor is {governor}: cores change speed with their load",
             "hold it while measuring",
             "sudo cpupower frequency-set --governor performance",
         )
@@ -244,9 +243,8 @@ def _process(process: dict[str, Any], no_own_time: str | None) -> Iterator[Findi
         )
 
 
-def _toolchain(
-    toolchain: Toolchain | str, environments: Sequence[InstalledEnvironment], process: dict[str, Any]
-) -> Iterator[Finding]:
+def _toolchain(diagnosis: Diagnosis) -> Iterator[Finding]:
+    toolchain, process = diagnosis.toolchain, diagnosis.environment["process"]
     if isinstance(toolchain, str):
         yield _missing(toolchain)
     else:
@@ -254,32 +252,27 @@ def _toolchain(
         yield _ok(f"IREE {toolchain.version}{revision}")
     if "python" in process:
         yield _ok(f"Python {process['python']}")
-    for extra in environments:
+    for extra in diagnosis.environments:
         size = f"{extra.disk_bytes / 1e6:,.0f} MB in the cache"
         yield _ok(f"IREE {extra.version} for --toolchain {extra.version}, {size}")
+    if diagnosis.fetched_bytes:
+        size = f"{diagnosis.fetched_bytes / 1e6:,.0f} of {LIMIT_BYTES / 1e6:,.0f} MB, beyond which the oldest go"
+        yield _ok(f"wheels of GitHub's CI, with their environments: {size}")
 
 
-def _fetched(size: int) -> Iterator[Finding]:
-    if size:
-        limit = f"{LIMIT_BYTES / 1e6:,.0f} MB, beyond which the oldest go"
-        yield _ok(f"wheels of GitHub's CI, with their environments: {size / 1e6:,.0f} of {limit}")
-
-
-def _devices(
-    probes: Sequence[DeviceProbe], vulkan_drivers: Mapping[str, DeviceProbe], asked: frozenset[str]
-) -> Iterator[Finding]:
+def _devices(diagnosis: Diagnosis) -> Iterator[Finding]:
     """What each driver offers, and what `vulkan` comes to for devices of suites that say which driver.
 
     Nothing is wrong with a machine that has no GPU, unless somebody wants to use one.
     """
-    if not probes:
+    if not diagnosis.probes:
         yield _missing("no device can be looked for without IREE's tools")
-    named = [(probe.driver, probe.driver, probe) for probe in probes]
-    named += [(name, f'vulkan_driver = "{name}"', probe) for name, probe in vulkan_drivers.items()]
+    named = [(probe.driver, probe.driver, probe) for probe in diagnosis.probes]
+    named += [(name, f'vulkan_driver = "{name}"', probe) for name, probe in diagnosis.vulkan_drivers.items()]
     for name, title, probe in named:
         if probe.reason is not None:
             detail = f" ({probe.detail})" if probe.detail else ""
-            kind = _missing if name in asked or name in PROCESSORS else _note
+            kind = _missing if name in diagnosis.asked or name in PROCESSORS else _note
             yield kind(f"{title}: {probe.reason}{detail}", probe.advice)
         for device in probe.devices:
             # Of several devices, a suite says which one by its URI.
