@@ -49,9 +49,8 @@ class Kind(Generic[_T]):
     value: type[_T]
     file: str  # A folder that has it is a whole one
     command: str  # `harness <command>` makes it
-    version: int = (
-        1  # Of what is in it. Raised when a name changes its meaning or goes away; new names may appear without
-    )
+    # Of what is in it. Raised when a name changes its meaning or goes away; new names may appear without.
+    version: int = 1
     begun_file: str = ""  # With which the command goes on
     files: tuple[str, ...] = ()  # All that a finished one may have; (): it stays where it was made
     go_on: str = ""  # How one that was begun goes on, where the command has no --resume

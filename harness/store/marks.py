@@ -111,11 +111,6 @@ class Marks:
     files: Mapping[str, bytes] = field(default_factory=dict)  # What they were read from, by path in the results folder
     wrong: Mapping[str, str] = field(default_factory=dict)  # Why other files are left out, likewise
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Why files are left out, a sentence each."""
-        return tuple(f"{name} is left out: {one_line(why)}" for name, why in self.wrong.items())
-
 
 def read_marks(results: Path) -> Marks:
     """Read the statements of a results folder; a file that cannot be read costs no other."""
@@ -181,7 +176,7 @@ def put_marks(place: Place, files: Mapping[str, bytes]) -> None:
         sweep(file.parent, WRITING_PREFIX)
         with writing(file):
             write_atomically(file, content)
-    place.publish(files)
+    place.publish(place.local / MARKS_FOLDER, MARKS_FOLDER, [Path(name).name for name in files])
 
 
 def is_tag(text: str) -> bool:

@@ -144,15 +144,12 @@ class Place:
                 for name in names:
                     _copy_file(folder / name, copy / name)
                 settle(copy)
-                self._upload(copy, folder.name, names)
+                self.publish(copy, folder.name, names)
                 copy.rename(target)
         return True
 
-    def _upload(self, copy: Path, name: str, files: Iterable[str]) -> None:
-        """Bring files of a new folder to where others see it, beyond `local`."""
-
-    def publish(self, paths: Iterable[str]) -> None:
-        """Let others see files that were written in `local`."""
+    def publish(self, folder: Path, name: str, files: Iterable[str]) -> None:
+        """Bring files of a folder to where others see it under this name, beyond `local`."""
 
 
 def _is_candidate(folder: Path) -> bool:
@@ -223,11 +220,6 @@ class RemotePlace(Place):
             raise RunError(f"{self.address}: {folder.name} is there, but {self.refused[folder.name]}")
         return super().put(folder, settle)
 
-    def publish(self, paths: Iterable[str]) -> None:
-        """Upload files of the mirror."""
-        self._upload_files(self.local, "", paths)
-        self._folders = None
-
     def _listing(self, *, may_be_new: bool = False) -> dict[str, _Files]:
         if self._folders is None:
             with _explained(self.address, "read"):
@@ -283,18 +275,15 @@ class RemotePlace(Place):
                 shutil.rmtree(target)
             copy.rename(target)
 
-    def _upload(self, copy: Path, name: str, files: Iterable[str]) -> None:
-        self._upload_files(copy, f"{name}/", files)
-        self._listing()[name] = {}  # nothing is left to fetch: the copy becomes the mirror's
-
-    def _upload_files(self, folder: Path, below: str, files: Iterable[str]) -> None:
-        """Upload files of a folder; what makes it a whole one comes last."""
+    def publish(self, folder: Path, name: str, files: Iterable[str]) -> None:
+        """Upload files; what makes the folder a whole one comes last."""
         last = (FINISHED_FILE, COMPARISON.file, EXPLANATION.file)
         with _explained(self.address, "written"):
             for path in sorted(files, key=lambda path: (last.index(path) if path in last else -1, path)):
-                remote = f"{self._root}/{below}{path}".lstrip("/" if not self._root else "")
+                remote = f"{self._root}/{name}/{path}".lstrip("/" if not self._root else "")
                 self._system.makedirs(remote.rsplit("/", 1)[0], exist_ok=True)
                 self._system.put_file(str(folder / path), remote)
+        self._listing()[name] = {}  # nothing is left to fetch: the mirror has it
 
 
 def open_place(place: str, *, mirror: Path | None = None) -> Place:

@@ -307,14 +307,10 @@ def load_run(path: Path, *, rounds: bool = True) -> Run:
     header_file = path / HEADER_FILE
     content, remedy = read_document(header_file), "take the run from a backup"
     header = parse_versioned(content, Header, SCHEMA_VERSION, header_file, remedy)
-    run = Run(header=header, finished=finished, **records)
     groups = {case.name: case.group for case in header.cases}
-    return replace(
-        run,
-        rounds=_that_count(run.rounds, run.placed, groups),
-        lost=_that_count(run.lost, run.placed, groups),
-        references=_that_count(run.references, run.placed, groups),
-    )
+    for field in ("rounds", "lost", "references"):
+        records[field] = _that_count(records.get(field, ()), records["placed"], groups)
+    return Run(header=header, finished=finished, **records)
 
 
 def load_rounds(path: Path) -> tuple[Round, ...]:

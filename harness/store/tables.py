@@ -252,7 +252,7 @@ class Tables:
     def _read_tags(self, choice: RunChoice | None) -> list[str]:
         """Fill the table `tags`, and take the runs that are left out from the others; their ids."""
         self.marks = marks = read_marks(self.results)
-        self._notes += marks.notes
+        self._notes += [f"{name} is left out: {one_line(why)}" for name, why in marks.wrong.items()]
         born = self.connection.execute("SELECT run, purpose, started FROM runs WHERE purpose <> ''").fetchall()
         tags = tags_of(born, marks.taggings)
         insert_rows(self.connection, "tags", [{**asdict(tag), "since": tag.when} for tag in tags])

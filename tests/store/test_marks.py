@@ -119,7 +119,7 @@ def test_a_file_that_is_no_statement_costs_no_other(results: Path, harm: Callabl
     into = results.parent / "into"
     refused, copied = merged(results, into=into)
     assert (refused.fate, copied.fate) == ("refused", "copied")
-    for sentence in (*marks.notes, wrong.why, refused.why):
+    for sentence in (*marks.wrong.values(), wrong.why, refused.why):
         assert why in sentence
         assert "\n" not in sentence
     assert len(read_marks(into).files) == 1
@@ -130,7 +130,7 @@ def test_a_folder_of_statements_that_is_a_link_is_not_followed(results: Path, tm
     results.mkdir()
     (results / "marks").symlink_to(tmp_path / "elsewhere" / "marks")
     marks = read_marks(results)
-    assert (marks.taggings, len(marks.notes)) == ((), 1)
+    assert (marks.taggings, len(marks.wrong)) == ((), 1)
     (outcome,) = merged(results, into=tmp_path / "into")
     (finding,) = verify(open_place(str(results)), Silent())
     assert (outcome.fate, finding.state) == ("refused", "damaged")
