@@ -1,7 +1,6 @@
 """This machine's side of a fleet: Dask's client, which hosts can be used, why the others cannot, and what each does."""
 
 import asyncio
-import concurrent.futures
 import contextlib
 import logging
 import threading
@@ -61,17 +60,13 @@ class Fleet:
             finally:
                 ended.set()
 
-        future = self.start(whole())
+        future = asyncio.run_coroutine_threadsafe(whole(), self._loop)
         try:
             return future.result()
         except BaseException:
             if future.cancel():
                 ended.wait(_END_S)
             raise
-
-    def start(self, work: Coroutine[Any, Any, _T]) -> concurrent.futures.Future[_T]:
-        """Do something in the client's thread, and go on here."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     @property
     def is_connected(self) -> bool:
@@ -111,8 +106,7 @@ def connect(access: Access) -> Iterator[Fleet]:
     require_same_versions(ask(access, FACTS), str(access), "this machine")
     for logger in ("distributed", "distributed.client"):  # Dask gives the second a level of its own
         logging.getLogger(logger).setLevel(logging.CRITICAL)  # what goes wrong is said by the harness
-    settings = {**FORGET_MESSAGES, "distributed.comm.timeouts.connect": f"{_CONNECT_S} s"}
-    with dask.config.set(settings):
+    with dask.config.set({**FORGET_MESSAGES, "distributed.comm.timeouts.connect": f"{_CONNECT_S} s"}):
         try:
             client = Client(
                 str(access),

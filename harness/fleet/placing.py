@@ -41,6 +41,7 @@ OFFER_KEY, HOSTS_TOPIC = "harness_offer", "harness-hosts"
 _PROBE_LIMITS = Limits(seconds=60)
 _COMMIT_DIGITS = 12
 _MOST_OFFERS = 1000
+_UNKNOWN_PEER = PeerHere(name="", missing="no package there brings it")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,7 +175,7 @@ def usable_offer(name: str, text: str) -> Offer | str:
 class Host:
     """A host, as far as a suite is concerned: now, or as it was when it measured something."""
 
-    record: HostRecord
+    record: HostRecord  # What a run keeps of it
     # Why a device or a peer cannot be used there, by the suite's name or label; "" where it can
     missing: Mapping[str, str] = field(default_factory=dict)
     toolchains: Mapping[str, OfferedToolchain] = field(default_factory=dict)  # Those that are there, by version
@@ -182,10 +183,19 @@ class Host:
     @classmethod
     def of(cls, offer: Offer, suite: Suite) -> Host:
         """A host from what it offers."""
-        there, peers = offer.devices(suite), {peer.name: peer.missing or "" for peer in offer.peers}
-        missing = {device.name: _missing(device, offer, there[device.name]) for device in suite.devices}
-        missing |= {peer.case_label: peers.get(peer.name, "no package there brings it") for peer in suite.peers}
-        return cls(record=record_of(offer, suite), missing=missing, toolchains=offer.toolchains)
+        devices, peers = offer.devices(suite), {peer.name: peer for peer in offer.peers}
+        missing = {device.name: _missing(device, offer, devices[device.name]) for device in suite.devices}
+        known = {peer.case_label: peers.get(peer.name, _UNKNOWN_PEER) for peer in suite.peers}
+        missing |= {label: peer.missing or "" for label, peer in known.items()}
+        there = {name: device for name, device in devices.items() if device.missing is None}
+        environment: dict[str, dict[str, Any]] = {
+            **offer.environment,
+            "devices": {name: device.facts for name, device in there.items()},
+            "device_names": {name: device.name for name, device in there.items() if device.name},
+            "peers": {label: peer.version for label, peer in known.items() if peer.version is not None},
+        }
+        record = HostRecord(name=offer.name, environment=environment)
+        return cls(record=record, missing=missing, toolchains=offer.toolchains)
 
     @property
     def name(self) -> str:
@@ -210,19 +220,6 @@ class Host:
 
 def _device_names(environment: Mapping[str, Any]) -> Any:
     return environment.get("device_names", {})
-
-
-def record_of(offer: Offer, suite: Suite) -> HostRecord:
-    """What a run keeps of a host."""
-    there = {name: device for name, device in offer.devices(suite).items() if device.missing is None}
-    peers = {peer.name: peer.version for peer in offer.peers if peer.version is not None}
-    environment: dict[str, dict[str, Any]] = {
-        **offer.environment,
-        "devices": {name: device.facts for name, device in there.items()},
-        "device_names": {name: device.name for name, device in there.items() if device.name},
-        "peers": {peer.case_label: peers[peer.name] for peer in suite.peers if peer.name in peers},
-    }
-    return HostRecord(name=offer.name, environment=environment)
 
 
 @dataclass(frozen=True, kw_only=True)
