@@ -6,7 +6,6 @@ import math
 import re
 import string
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from harness import metrics
 from harness.history.series_page import course
 from harness.report.units import percent, ratio_text, unit_of, unit_that_tells
+from harness.store.evidence import parse_time
 from harness.text import one_line
 
 Payload = dict[str, Any]
@@ -128,10 +128,8 @@ def day(started: str) -> str:
 
 def seconds(started: str) -> float:
     """A time as a number; 0 where it is none, since tables of others may hold any text."""
-    try:
-        return datetime.fromisoformat(started.replace("Z", "+00:00")).timestamp()
-    except ValueError:
-        return 0.0
+    time = parse_time(started)
+    return 0.0 if time is None else time.timestamp()
 
 
 def sparkline(values: NDArray[np.float64]) -> str:

@@ -116,10 +116,11 @@ def make_dashboard(
         _write_many(folder, "run", run_files(gathered), progress)
         _write_many(folder, "series", series_files(gathered), progress)
         _write_many(folder, "comparison", comparison_files(gathered, compared), progress)
-        for tuning in (tuning for tuning in tunings if tuning.moments):
+        shown_tunings = list(map(tuning_facts, tunings))
+        for shown in (shown for shown in shown_tunings if shown["found"].moments):
             for mode, theme in THEMES.items():
-                picture = folder / "data" / f"race-{tuning_facts(tuning)['key']}-{mode}.svg"
-                picture.write_bytes(draw_race(tuning).file(theme, "svg"))
+                picture = folder / "data" / f"race-{shown['key']}-{mode}.svg"
+                picture.write_bytes(draw_race(shown["found"]).file(theme, "svg"))
         lists = {
             "runs": run_list(gathered),
             "series": series_list(gathered),
@@ -145,13 +146,13 @@ def make_dashboard(
             "small": sum(map(is_small, gathered.changes)),
             "size_floor": share(FLOORS["module-size"]),
             "comparisons": compared,
-            "tunings": list(map(tuning_facts, tunings)),
+            "tunings": shown_tunings,
             "machines": machines(gathered),
         }
         environment = _environment()
         for name in environment.list_templates(filter_func=lambda name: name not in (*PARTS, ONE_TUNING)):
             _write(folder / name, environment.get_template(name).render(file=name, **facts))
-        for shown in facts["tunings"]:
+        for shown in shown_tunings:
             one = environment.get_template(ONE_TUNING).render(file=shown["file"], tuning=shown, **facts)
             _write(folder / shown["file"], one)
         progress.step("pages")
