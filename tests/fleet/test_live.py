@@ -103,12 +103,7 @@ def test_hosts_join_work_alone_and_leave(world: _World) -> None:
 
         def submit(release: str, number: int) -> Any:
             own = {"workers": [offers["host-b"].address], "resources": {MEASURE: 1}, "pure": False}
-            key = f"measure mlp@cpu #{number}"
-
-            async def result() -> Any:
-                return await fleet.client.submit(order, str(world.folder / release), key=key, **own)
-
-            return fleet.start(result())
+            return fleet.client.submit(order, str(world.folder / release), key=f"measure mlp@cpu #{number}", **own)
 
         running, behind = submit("release", 1), submit("release", 2)
         fleet.run(fleet.tell_waits({"its host host-a has gone": 1}))

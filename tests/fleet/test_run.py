@@ -165,7 +165,7 @@ def test_a_compile_waits_for_the_one_host_that_may_do_it(asking: Asking) -> None
         fleet.come("a", "EPYC", 2)
 
     def go(fleet: ScriptedFleet) -> Answer | None:
-        fleet.start(come_back(fleet))
+        asyncio.ensure_future(come_back(fleet))  # noqa: RUF006 (it ends before the run)
         return dies("a")(fleet)
 
     found, fleet = on_fleet(asking, {"a": "EPYC", "b": "Xeon"}, when("compile", "a", go, times=1))
