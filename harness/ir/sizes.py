@@ -134,7 +134,7 @@ class Sizes:
         if name in ("affine.apply", "affine.min", "affine.max"):
             affine_map = op.attributes["map"].value
             numbers = [self.number(operand) for operand in operands]
-            values = [_evaluate(expr, numbers, affine_map.n_dims) for expr in affine_map.results]
+            values = [affine_value(expr, numbers, affine_map.n_dims) for expr in affine_map.results]
             return max(values) if name == "affine.max" else min(values)
         if name in _DIMS:
             tensor = name == "tensor.dim"
@@ -231,14 +231,15 @@ def _is_static(kind: Any) -> bool:
     return bool(kind.has_rank) and not any(kind.is_dynamic_dim(dim) for dim in range(kind.rank))
 
 
-def _evaluate(expr: Any, numbers: Sequence[int], dims: int) -> int:
+def affine_value(expr: Any, numbers: Sequence[Any], dims: int) -> Any:
+    """An affine expression of numbers, or of arrays of them: so many dimensions, and then symbols."""
     if isinstance(expr, ir.AffineDimExpr):
         return numbers[int(expr.position)]
     if isinstance(expr, ir.AffineSymbolExpr):
         return numbers[dims + int(expr.position)]
     if isinstance(expr, ir.AffineConstantExpr):
         return int(expr.value)
-    left, right = _evaluate(expr.lhs, numbers, dims), _evaluate(expr.rhs, numbers, dims)
+    left, right = (affine_value(side, numbers, dims) for side in (expr.lhs, expr.rhs))
     if isinstance(expr, ir.AffineAddExpr):
         return left + right
     if isinstance(expr, ir.AffineMulExpr):

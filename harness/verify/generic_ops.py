@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from harness.ir.sizes import affine_value
 from harness.verify.interpreter import ELEMENT_S, PRODUCT_S, STEP_S, Evaluator, Results, Scope, kind_of, known
 from harness.verify.linalg_ops import REDUCERS, Bounds, Index, Products, Space, pieces, space_sizes, steps, summed, view
 from harness.verify.rounding import Array, UnsupportedError
@@ -14,44 +15,20 @@ from harness.verify.scalar_ops import is_float, scalar_op
 
 
 @known("affine.apply")
-def _apply(run: Evaluator, op: Any, scope: Scope) -> Results:
+def _apply(_: Evaluator, op: Any, scope: Scope) -> Results:
     map_ = op.attributes["map"].value
-    operands = [scope.get(value) for value in op.operands]
-    return [computed(run.ir, map_.results[0], operands[: map_.n_dims], operands[map_.n_dims :])]
+    return [np.atleast_1d(affine_value(map_.results[0], [scope.get(value) for value in op.operands], map_.n_dims))]
 
 
-def computed(ir: Any, expression: Any, dims: Sequence[Array], symbols: Sequence[Array] = ()) -> Any:
-    """An affine expression of index values."""
-    match expression:
-        case ir.AffineConstantExpr():
-            return np.array([expression.value])
-        case ir.AffineDimExpr():
-            return dims[expression.position]
-        case ir.AffineSymbolExpr():
-            return symbols[expression.position]
-    left, right = (computed(ir, side, dims, symbols) for side in (expression.lhs, expression.rhs))
-    match expression:
-        case ir.AffineAddExpr():
-            return left + right
-        case ir.AffineMulExpr():
-            return left * right
-        case ir.AffineModExpr():
-            return left % right
-        case ir.AffineFloorDivExpr():
-            return left // right
-        case ir.AffineCeilDivExpr():
-            return -(-left // right)
-    raise UnsupportedError(f"the affine expression {expression}")
+def indices_of(op: Any) -> list[list[Index]]:
+    """The results of an operation's indexing maps."""
+    maps = [attribute.value for attribute in op.attributes["indexing_maps"]]
+    return [[_index(expression, map_.n_dims) for expression in map_.results] for map_ in maps]
 
 
-def indices_of(ir: Any, map_: Any) -> list[Index]:
-    """The results of an indexing map."""
-    return [_index(ir, expression, map_.n_dims) for expression in map_.results]
-
-
-def _index(ir: Any, expression: Any, dimensions: int) -> Index:
+def _index(expression: Any, dimensions: int) -> Index:
     def at(dims: Sequence[Array]) -> Any:
-        return computed(ir, expression, dims)
+        return affine_value(expression, dims, dimensions)
 
     if re.search("mod|div", str(expression)):
         return Index(function=at)
@@ -115,7 +92,7 @@ class _Generic:
         self.body = [operation.operation for operation in self.block.operations]
         self.operands = [scope.get(value) for value in op.operands]
         self.inputs = int(op.attributes["operandSegmentSizes"][0])
-        self.maps = [indices_of(run.ir, attribute.value) for attribute in op.attributes["indexing_maps"]]
+        self.maps = indices_of(op)
         parallel = tuple("parallel" in str(iterator) for iterator in op.attributes["iterator_types"])
         shapes = [values.shape[1:] for values in self.operands]
         self.space = Space(sizes=space_sizes(self.maps, shapes, len(parallel)), parallel=parallel)

@@ -1,12 +1,12 @@
 """The tensor dialect on ensembles."""
 
-import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from harness.ir.sizes import segments
 from harness.verify.generic_ops import indices_of, softmax_of
 from harness.verify.interpreter import (
     ELEMENT_S,
@@ -91,11 +91,9 @@ def _reshape(run: Evaluator, op: Any, scope: Scope) -> Results:
 
 
 def _slices(run: Evaluator, op: Any, scope: Scope) -> tuple[tuple[slice, ...], list[int]]:
-    ends = [0, *itertools.accumulate(op.attributes["operandSegmentSizes"])]
-    groups = [list(op.operands)[begin:end] for begin, end in itertools.pairwise(ends)]
     offsets, sizes, strides = (
-        run.numbers(op.attributes[f"static_{name}"], group, scope)
-        for group, name in zip(groups[-3:], ("offsets", "sizes", "strides"), strict=True)
+        run.numbers(op.attributes[f"static_{name}"], values, scope)
+        for values, name in zip(segments(op)[-3:], ("offsets", "sizes", "strides"), strict=True)
     )
     spans = zip(offsets, sizes, strides, strict=True)
     return tuple(slice(low, low + (size - 1) * step + 1 if size else low, step) for low, size, step in spans), sizes
@@ -145,14 +143,14 @@ def _concat(_: Evaluator, op: Any, scope: Scope) -> Results:
 
 @known("linalg.pack", "tensor.pack")
 def _pack(run: Evaluator, op: Any, scope: Scope) -> Results:
-    source, fill = op.operands[0], scope.get(op.operands[2]) if op.attributes["operandSegmentSizes"][2] else None
+    (source,), _, fills, _ = segments(op)
     values, tiled = scope.get(source), _tiled(run, op, scope)
     rank = values.ndim - 1
     over = [(0, -size % tiled.get(d, 1)) for d, size in enumerate(values.shape[1:])]
     if any(high for _, high in over):
-        if fill is None:
+        if not fills:
             raise UnsupportedError("a pack of no whole tiles that names no value to fill them")
-        values = _padded(values, fill, over)
+        values = _padded(values, scope.get(fills[0]), over)
     split = [part for d, size in enumerate(values.shape[1:]) for part in (size // tiled.get(d, 1), tiled.get(d, 1))]
     axes = [*(2 * d for d in _outer_order(op, rank)), *(2 * d + 1 for d in tiled)]
     axes += [at for at in range(2 * rank) if at not in axes]  # of size 1
@@ -174,8 +172,8 @@ def _unpack(run: Evaluator, op: Any, scope: Scope) -> Results:
 
 def _tiled(run: Evaluator, op: Any, scope: Scope) -> dict[int, int]:
     """The sizes of the tiles, by dimension."""
-    segments = list(op.attributes.get("operandSegmentSizes", (1, 1, 0)))
-    dynamic = list(op.operands)[sum(segments[:-1]) :]
+    given = list(op.attributes.get("operandSegmentSizes", (1, 1, 0)))
+    dynamic = list(op.operands)[sum(given[:-1]) :]
     sizes = run.numbers(op.attributes["static_inner_tiles"], dynamic, scope)
     return dict(zip(op.attributes["inner_dims_pos"], sizes, strict=True))
 
@@ -187,11 +185,10 @@ def _outer_order(op: Any, rank: int) -> list[int]:
 
 @known("tensor.pad")
 def _pad(run: Evaluator, op: Any, scope: Scope) -> Results:
-    segments = list(op.attributes["operandSegmentSizes"])
-    operands = list(op.operands)
-    low = run.numbers(op.attributes["static_low"], operands[1 : 1 + segments[1]], scope)
-    high = run.numbers(op.attributes["static_high"], operands[1 + segments[1] :], scope)
-    values = scope.get(operands[0])
+    (source,), before, after = segments(op)
+    low = run.numbers(op.attributes["static_low"], before, scope)
+    high = run.numbers(op.attributes["static_high"], after, scope)
+    values = scope.get(source)
     (fill,) = run.region(op.regions[0], [np.zeros(1, dtype=np.int64)] * len(low), scope)
     return [_padded(values, fill, list(zip(low, high, strict=True)))]
 
@@ -211,7 +208,7 @@ def _padded(values: Array, fill: Array, by: Sequence[tuple[int, int]]) -> Array:
 @known("iree_linalg_ext.attention")
 def _attention(run: Evaluator, op: Any, scope: Scope) -> Results:
     query, key, value, scale, *masks, _ = (scope.get(operand) for operand in op.operands)
-    maps = [indices_of(run.ir, attribute.value) for attribute in op.attributes["indexing_maps"]]
+    maps = indices_of(op)
     query_dims, key_dims, value_dims, _, *mask_dims, out_dims = (
         [next(iter(index.factors)) for index in indices] for indices in maps
     )
@@ -283,12 +280,12 @@ def _scatter(run: Evaluator, op: Any, scope: Scope) -> Results:
 
 @known("iree_linalg_ext.arg_compare")
 def _arg_compare(run: Evaluator, op: Any, scope: Scope) -> Results:
-    segments = list(op.attributes["operandSegmentSizes"]) if "operandSegmentSizes" in op.attributes else [1, 2, 0]
+    sizes = list(op.attributes["operandSegmentSizes"]) if "operandSegmentSizes" in op.attributes else [1, 2, 0]
     values = scope.get(op.operands[0])
-    if segments[0] != 1:
+    if sizes[0] != 1:
         raise UnsupportedError("iree_linalg_ext.arg_compare of given indices")
     axis = 1 + op.attributes["dimension"].value
-    base = run.number(scope.get(list(op.operands)[-1])) if len(segments) > 2 and segments[2] else 0
+    base = run.number(scope.get(list(op.operands)[-1])) if len(sizes) > 2 and sizes[2] else 0
     best = np.take(values, 0, axis=axis)
     shape = best.shape[1:]
     found = np.zeros((1, *shape), dtype=np.int64) + base
@@ -358,7 +355,7 @@ def _affine(run: Evaluator, op: Any, scope: Scope) -> Results:
     values, *others = (scope.get(value) for value in list(op.operands)[:-1])
     # Scale and zero point, with one axis a dimension of the values.
     bounds = tuple((0, size) for size in values.shape[1:])
-    maps = [indices_of(run.ir, attribute.value) for attribute in op.attributes["indexing_maps"]]
+    maps = indices_of(op)
     scale, *zero = (view(other, map_, bounds) for other, map_ in zip(others, maps[1:], strict=False))
     is_quantizing = op.name == "iree_linalg_ext.quantize_affine"
     kind, into = kind_of((op.operands[0] if is_quantizing else op.results[0]).type), kind_of(op.results[0].type)

@@ -180,7 +180,7 @@ def test_a_view_is_what_its_index_formula_says(sizes: list[int], data: st.DataOb
         for _ in range(2)
     ]  # fmt: skip
     bounds = tuple((data.draw(st.integers(0, size - 1)), size) for size in sizes)
-    values = np.arange(2 * 20 * 20).reshape(2, 20, 20)
+    values = np.arange(2 * 21 * 21).reshape(2, 21, 21)
     as_function = [Index(function=partial(place_of, index)) for index in indices]
     seen, gathered = view(values, indices, bounds), view(values, as_function, bounds)
     for place in itertools.product(*(range(*bound) for bound in bounds)):
