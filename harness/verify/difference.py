@@ -75,12 +75,11 @@ def compare_outputs(
         elif same_elements and expected is not None and _element(ours) != expected:
             problem = f"has elements of {ours.dtype} where {kind or true.dtype} is {whose}"
         else:
-            pair = _Pair(
-                ours, true, None if right.allowed is None else right.allowed[position], tolerance, right.coarse
-            )
-            absolute, relative = max(absolute, pair.absolute), max(relative, pair.relative)
-            spreads = None if spreads is None else max(spreads, pair.spreads)
-            problem = pair.problem(whose)
+            allowed = None if right.allowed is None else right.allowed[position]
+            one = _compare_one(ours, true, allowed, tolerance, right.coarse, whose)
+            absolute, relative = max(absolute, one.max_absolute), max(relative, one.max_relative)
+            spreads = None if spreads is None else max(spreads, one.spreads or 0.0)
+            problem = one.problem
         if problem is not None:
             problem = f"output {position} {problem}"
             break
@@ -102,70 +101,62 @@ _FARTHEST = 1e12
 _ELEMENTS = {"f16": ("f", 2), "f32": ("f", 4), "f64": ("f", 8)}
 
 
-class _Pair:
+def _compare_one(
+    ours: Array, true: Array, allowed: _Floats | None, tolerance: Tolerance | None, coarse: float, whose: str
+) -> Difference:
     """One output beside the right one: how far apart their elements are, and how far they may be."""
+    is_complex = "c" in ours.dtype.kind + true.dtype.kind
+    integers = ours.dtype.kind in "biu" and true.dtype.kind in "biu"
+    a, b = _parts(ours, is_complex), _parts(true, is_complex)
+    limit = np.zeros(b.shape) if tolerance is None else _limit(b, tolerance, integers=integers)
+    if allowed is not None:
+        limit = np.maximum(limit, allowed[..., None] if is_complex else allowed)
+    if not integers:
+        limit = np.maximum(limit, coarse)
+    anything = np.isposinf(limit)
+    same = (a == b) | (np.isnan(a) & np.isnan(b)) | anything
+    if integers:  # beyond 2**53, float64 takes neighbours for equal
+        same &= (ours == true) | anything
+    known = np.isfinite(a) & np.isfinite(b) & ~same
+    error = np.where(same, 0.0, np.inf)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        error[known] = np.maximum(np.abs(a - b), integers)[known]
+        spreads = FACTOR * error / np.where(limit > 0, limit, np.where(error > 0, 1e-300, 1.0))
+    absolute = float(error[known].max(initial=0.0))
+    scale = float(np.abs(b[np.isfinite(b)]).max(initial=0.0))
+    problem, beyond = None, ~(error <= limit)
+    if beyond.any():
+        in_spreads = allowed is not None and tolerance is None
+        shown = (ours, true) if integers else (a, b)
+        problem = _problem(*shown, beyond=beyond, spreads=spreads, in_spreads=in_spreads, whose=whose)
+    return Difference(
+        max_absolute=absolute,
+        max_relative=absolute / scale if scale else absolute,
+        spreads=None if allowed is None else min(float(spreads.max(initial=0.0)), _FARTHEST),
+        problem=problem,
+    )
 
-    def __init__(
-        self, ours: Array, true: Array, allowed: _Floats | None, tolerance: Tolerance | None, coarse: float
-    ) -> None:
-        is_complex = "c" in ours.dtype.kind + true.dtype.kind
-        integers = ours.dtype.kind in "biu" and true.dtype.kind in "biu"
-        a, b = _parts(ours, is_complex), _parts(true, is_complex)
-        limit = np.zeros(b.shape) if tolerance is None else _limit(b, tolerance, integers=integers)
-        if allowed is not None:
-            limit = np.maximum(limit, allowed[..., None] if is_complex else allowed)
-        if not integers:
-            limit = np.maximum(limit, coarse)
-        anything = np.isposinf(limit)
-        same = (a == b) | (np.isnan(a) & np.isnan(b)) | anything
-        if integers and not is_complex:  # beyond 2**53, float64 takes neighbours for equal
-            same &= (ours == true) | anything
-        known = np.isfinite(a) & np.isfinite(b) & ~same
-        error = np.where(same, 0.0, np.inf)
-        with np.errstate(over="ignore", invalid="ignore"):
-            error[known] = np.maximum(np.abs(a - b), integers)[known]
-            self.absolute = float(error[known].max(initial=0.0))
-            scale = float(np.abs(b[np.isfinite(b)]).max(initial=0.0))
-            self.relative = self.absolute / scale if scale else self.absolute
-            self._beyond = ~(error <= limit)
-        self._ours: Array = ours if integers else a
-        self._true: Array = true if integers else b
-        self._error, self._limit = error, limit
-        self._in_spreads = allowed is not None and tolerance is None
 
-    @property
-    def spreads(self) -> float:
-        """The largest error, in spreads."""
-        return min(float(self._excess().max(initial=0.0)), _FARTHEST)
-
-    def _excess(self) -> _Floats:
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            own = np.where(self._limit > 0, self._limit, np.where(self._error > 0, 1e-300, 1.0))
-            return np.asarray(FACTOR * self._error / own)
-
-    def problem(self, whose: str) -> str | None:
-        """What is wrong, as a phrase; None where all errors are within their limits."""
-        a, b, beyond = self._ours, self._true, self._beyond
-        if not beyond.any():
-            return None
-        odd = beyond & ~np.isfinite(a) & np.isfinite(b)
-        if odd.any():
-            return (
-                f"has {int(odd.sum())} NaN or infinite values of {a.size} where finite ones are {whose}, the first at "
-                f"[{_place(odd, int(np.argmax(odd)))}]: {a[odd][0]} where {b[odd][0]:.7g} is {whose}"
-            )
-        excess = np.where(beyond, self._excess(), -np.inf)
-        worst = int(np.argmax(excess))
-        far = ""
-        if self._in_spreads:
-            spreads = float(excess.flat[worst])
-            how = f"{spreads:.3g} spreads of its rounding; {FACTOR:g} are allowed"
-            far = f" ({how})" if spreads < _FARTHEST else " (and no rounding changes that value)"
-        ours, true = _told_apart(a.flat[worst], b.flat[worst])
+def _problem(
+    a: Array, b: Array, *, beyond: npt.NDArray[np.bool_], spreads: _Floats, in_spreads: bool, whose: str
+) -> str:
+    """What is wrong with the elements that are beyond their limits, as a phrase."""
+    odd = beyond & ~np.isfinite(a) & np.isfinite(b)
+    if odd.any():
         return (
-            f"differs in {int(beyond.sum())} of {beyond.size} values, worst at [{_place(beyond, worst)}]: {ours} where "
-            f"{true} is {whose}{far}"
+            f"has {int(odd.sum())} NaN or infinite values of {a.size} where finite ones are {whose}, the first at "
+            f"[{_place(odd, int(np.argmax(odd)))}]: {a[odd][0]} where {b[odd][0]:.7g} is {whose}"
         )
+    worst = int(np.argmax(np.where(beyond, spreads, -np.inf)))
+    far = ""
+    if in_spreads:
+        how = f"{spreads.flat[worst]:.3g} spreads of its rounding; {FACTOR:g} are allowed"
+        far = f" ({how})" if spreads.flat[worst] < _FARTHEST else " (and no rounding changes that value)"
+    ours, true = _told_apart(a.flat[worst], b.flat[worst])
+    return (
+        f"differs in {int(beyond.sum())} of {beyond.size} values, worst at [{_place(beyond, worst)}]: {ours} where "
+        f"{true} is {whose}{far}"
+    )
 
 
 def _limit(right: _Floats, tolerance: Tolerance, *, integers: bool) -> _Floats:

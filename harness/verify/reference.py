@@ -70,12 +70,12 @@ class References:
 
     def judges(self, item: AnyRunnable, *, asked: bool = True) -> Judges:
         """What the outputs of a case are held against."""
-        model, artifact = self.models[item.case.model], item.artifact
-        if model.reference == "expected":
-            right = self._once(f"outside of {model.name}", partial(_outside, model, artifact)) if asked else ""
-            return Judges(rights=(right,) if isinstance(right, Right) else ())
-        found = self._from_evaluator(item.case, artifact, model)
+        model, artifact, flags = self.models[item.case.model], item.artifact, _input_flags(item.case)
         outside = self._once(f"outside of {model.name}", partial(_outside, model, artifact)) if asked else ""
+        if model.reference == "expected":
+            return Judges(rights=(outside,) if isinstance(outside, Right) else ())
+        make = partial(evaluated, artifact, flags, model.check_seconds, self.compile_limits)
+        found = self._once(_key(artifact, flags), make)
         if isinstance(found, str):
             if isinstance(outside, str) and isinstance(item, Runnable):
                 make = partial(_interpreted, item, found, self.compile_limits, self.call_limits)
@@ -105,11 +105,6 @@ class References:
         if key not in self._found:
             self._found[key] = make()
         return self._found[key]
-
-    def _from_evaluator(self, case: Case, artifact: ModelArtifact, model: Model) -> Right | str:
-        flags = _input_flags(case)
-        make = partial(evaluated, artifact, flags, model.check_seconds, self.compile_limits)
-        return self._once(_key(artifact, flags), make)
 
 
 def _input_flags(case: Case) -> tuple[str, ...]:
@@ -164,7 +159,8 @@ def _converter() -> Toolchain | str:
 
 @cache
 def _evaluator_sha256() -> str:
-    sources = sorted(Path(__file__).parent.glob("*.py"))
+    here = Path(__file__).parent
+    sources = sorted([*here.glob("*.py"), here.parent / "ir" / "sizes.py"])
     return hashlib.sha256(b"".join(file.read_bytes() for file in sources)).hexdigest()
 
 

@@ -65,7 +65,7 @@ def checking(
     by_name = {model.name: model for model in models}
     made = References(models=by_name, compile_limits=LIMITS, call_limits=LIMITS)
     with (
-        patch.object(References, "_from_evaluator", lambda _, _case, artifact, _model: evaluated(artifact)),
+        patch("harness.verify.reference.evaluated", lambda artifact, *_: evaluated(artifact)),
         patch("harness.verify.reference._interpreted", lambda *_: "and no interpreter"),
     ):
         yield from check_cases(cases, made, LIMITS, on_start, cache_root())
