@@ -53,16 +53,18 @@ class Cost:
     operations: int = 0  # Arithmetic ones, on floats and on integers; a fused multiply-add is two, a function is one
     integer: int = 0  # Of these, those on integers
     transcendental: int = 0  # Of these, functions such as exp, tanh and rsqrt
-    moved_bytes: int = 0  # What goes to and from memory where every operation reads its operands and writes its results
-    unknown: Counter[str] = field(default_factory=Counter)  # Operations whose arithmetic is not known, by name
+    footprint_bytes: int = (
+        0  # What goes to and from memory where every operation reads its operands and writes its results
+    )
+    uncounted: Counter[str] = field(default_factory=Counter)  # Operations whose arithmetic is not known, by name
 
     def add(self, other: "Cost", times: int = 1) -> None:
         """Add what another one says, so many times; unknown ones are listed once."""
         self.operations += other.operations * times
         self.integer += other.integer * times
         self.transcendental += other.transcendental * times
-        self.moved_bytes += other.moved_bytes * times
-        self.unknown += other.unknown
+        self.footprint_bytes += other.footprint_bytes * times
+        self.uncounted += other.uncounted
 
 
 def cost_of(op: Any) -> Cost:
@@ -72,7 +74,7 @@ def cost_of(op: Any) -> Cost:
     if name in _FREE or computes_addresses:  # indices are no data
         return Cost()
     if name not in _COST:
-        return Cost(unknown=Counter({name: 1}))
+        return Cost(uncounted=Counter({name: 1}))
     operations, kind = _COST[name], op.operands[0].type
     return Cost(
         operations=operations,
@@ -88,7 +90,7 @@ def cost_of_body(op: Any) -> Cost:
         if not inner.regions:
             total.add(cost_of(inner))
         elif inner.name != "scf.if":
-            total.unknown[inner.name] += 1
+            total.uncounted[inner.name] += 1
     return total
 
 
@@ -127,14 +129,14 @@ def cost_of_tensors(op: Any, sizes: Sizes) -> Cost:
     if name in _VIEWS or name.partition(".")[0] in _VIEW_DIALECTS:
         return Cost()
     if not any(isinstance(value.type, ir.ShapedType) for value in (*op.operands, *op.results)):
-        return Cost(unknown=Counter() if name.startswith(("arith.", "math.", "scf.")) else cost_of(op).unknown)
+        return Cost(uncounted=Counter() if name.startswith(("arith.", "math.", "scf.")) else cost_of(op).uncounted)
     if name.startswith("linalg.") and (maps := maps_of(op)):
         return _structured(op, maps, sizes)
     cost = Cost()
     if name == "tensor.insert_slice":
-        cost.moved_bytes = 2 * _bytes(op.operands[0], sizes)
+        cost.footprint_bytes = 2 * _bytes(op.operands[0], sizes)
     else:
-        cost.moved_bytes = sum(_bytes(value, sizes) for value in (*_sources(op), *op.results))
+        cost.footprint_bytes = sum(_bytes(value, sizes) for value in (*_sources(op), *op.results))
     if name == "linalg.softmax":  # max, subtract, exp, sum, divide
         elements = sizes.elements(op.operands[0])
         cost.add(Cost(operations=5, transcendental=1), elements)
@@ -143,7 +145,7 @@ def cost_of_tensors(op: Any, sizes: Sizes) -> Cost:
     elif name.startswith(("arith.", "math.")):
         cost.add(cost_of(op), sizes.elements(op.results[0]))
     elif name not in _MOVES:
-        cost.unknown[name] += 1
+        cost.uncounted[name] += 1
     return cost
 
 
@@ -182,13 +184,13 @@ def _structured(op: Any, maps: Sequence[Any], sizes: Sizes) -> Cost:
     outputs = inits(op)
     for operand, affine_map, argument in zip(operands, maps, arguments, strict=True):
         if isinstance(operand.type, ir.ShapedType) and any(argument.uses) and not is_uniform(operand):
-            cost.moved_bytes += bytes_of(touched(affine_map, ranges), operand.type)
+            cost.footprint_bytes += bytes_of(touched(affine_map, ranges), operand.type)
     for output, affine_map in zip(outputs, maps[len(maps) - len(outputs) :], strict=True):
-        cost.moved_bytes += bytes_of(touched(affine_map, ranges), output.type)
+        cost.footprint_bytes += bytes_of(touched(affine_map, ranges), output.type)
     for inner in nested(op):
         if inner.name == "tensor.extract":
             source = inner.operands[0]
-            cost.moved_bytes += bytes_of(min(iterations, sizes.elements(source)), source.type)
+            cost.footprint_bytes += bytes_of(min(iterations, sizes.elements(source)), source.type)
     return cost
 
 

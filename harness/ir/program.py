@@ -5,7 +5,6 @@ It runs under a toolchain's own Python, for harness.ir.child.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from iree.compiler import ir
@@ -20,22 +19,9 @@ _RETURNS = ("func.return", "util.return", "scf.yield")
 _WITH_BODIES = ("linalg.", "tensor.", "iree_linalg_ext.")
 
 
-@dataclass(kw_only=True)
-class ProgramWork(Cost):
-    """What a program does, and the bytes of what it has to touch: arguments, results and constants, each once."""
-
-    compulsory_bytes: int = 0
-
-
 def work(modules: Iterable[Any], _: str, *, function: str, shapes: Sequence[Sequence[int]]) -> dict[str, Any]:
-    """The work of one call of a function, as JSON."""
+    """The work of one call of a function, as fields of the record; the module loses what nothing uses."""
     (module,) = modules
-    counted = work_of(module, function, shapes)
-    return {**vars(counted), "unknown": dict(counted.unknown)}
-
-
-def work_of(module: Any, function: str, shapes: Sequence[Sequence[int]]) -> ProgramWork:
-    """Of one call of a function; the module loses what nothing uses."""
     for region in module.operation.regions:
         _remove_unused(region)
     return _Program(module).work(function, shapes)
@@ -66,7 +52,7 @@ class _Program:
         self._constant: dict[Any, bool] = {}
         self._touched: dict[Any, int] = {}
 
-    def work(self, function: str, shapes: Sequence[Sequence[int]]) -> ProgramWork:
+    def work(self, function: str, shapes: Sequence[Sequence[int]]) -> dict[str, Any]:
         if function not in self._symbols or not list(self._symbols[function].regions[0]):
             raise Unknown(f"there is no function {function!r} at this phase")
         block = self._symbols[function].regions[0].blocks[0]
@@ -75,19 +61,16 @@ class _Program:
         for argument in block.arguments:
             if isinstance(argument.type, ir.ShapedType):
                 self._touch(argument)
-        work = ProgramWork()
-        work.add(self._region(self._symbols[function].regions[0]))
-        for result in _returned(block):
-            if isinstance(result.type, ir.ShapedType):
-                work.compulsory_bytes += bytes_of(self._sizes.elements(result), result.type)
-        work.compulsory_bytes += sum(self._touched.values())
-        return work
+        cost = self._region(self._symbols[function].regions[0])
+        results = [value for value in _returned(block) if isinstance(value.type, ir.ShapedType)]
+        written = sum(bytes_of(self._sizes.elements(result), result.type) for result in results)
+        return {**vars(cost), "compulsory_bytes": sum(self._touched.values()) + written}
 
     def _region(self, region: Any) -> Cost:
         cost = Cost()
         blocks = list(region)
         if len(blocks) > 1:
-            cost.unknown["branches between blocks"] += 1
+            cost.uncounted["branches between blocks"] += 1
         for block in blocks:
             for op in block.operations:
                 cost.add(self._operation(op.operation))
@@ -112,14 +95,14 @@ class _Program:
         cost = cost_of_tensors(op, self._sizes)
         if not op.name.startswith(_WITH_BODIES):
             for region in op.regions:
-                cost.unknown[op.name] += 1
+                cost.uncounted[op.name] += 1
                 cost.add(self._region(region))
         return cost
 
     def _call(self, op: Any) -> Cost:
         callee = self._symbols.get(str(op.attributes["callee"].value))
         if callee is None or not list(callee.regions[0]):
-            return Cost(unknown=Counter({op.name: 1}))
+            return Cost(uncounted=Counter({op.name: 1}))
         block = callee.regions[0].blocks[0]
         for argument, operand in zip(block.arguments, op.operands, strict=True):
             self._sizes.bind(argument, operand)
@@ -138,7 +121,7 @@ class _Program:
             times = max(0, -(-(self._sizes.number(high) - self._sizes.number(low)) // self._sizes.number(step)))
         except Unknown:
             times = 1
-            cost.unknown["scf.for of unknown length"] += 1
+            cost.uncounted["scf.for of unknown length"] += 1
         cost.add(self._region(op.regions[0]), times)
         for result, operand in zip(op.results, carried, strict=True):
             self._sizes.bind(result, operand)

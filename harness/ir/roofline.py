@@ -81,9 +81,7 @@ def count_work(
         answers = ask("work", files, f" on {model}", toolchain=toolchain, limits=limits, **call)
     if "unknown" in answers:
         raise CaseError("ir", str(answers["unknown"]))
-    counted = answers[_COUNTED_AT]
-    moved_bytes, unknown = counted.pop("moved_bytes"), counted.pop("unknown")
-    work = Work(model=model, footprint_bytes=moved_bytes, uncounted=unknown, **counted)
+    work = Work(model=model, **answers[_COUNTED_AT])
     write_memo(memo, _WORK.dump_python(work))
     return work
 

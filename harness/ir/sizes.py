@@ -134,7 +134,7 @@ class Sizes:
         if name in ("affine.apply", "affine.min", "affine.max"):
             affine_map = op.attributes["map"].value
             numbers = [self.number(operand) for operand in operands]
-            values = [affine_value(expr, numbers, affine_map.n_dims) for expr in affine_map.results]
+            values: list[int] = [affine_value(expr, numbers, affine_map.n_dims) for expr in affine_map.results]
             return max(values) if name == "affine.max" else min(values)
         if name in _DIMS:
             tensor = name == "tensor.dim"

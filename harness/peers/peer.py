@@ -5,7 +5,6 @@ imported inside its functions: `missing` is asked while a suite is planned, `ref
 `prepare` in a worker.
 """
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -89,13 +88,6 @@ def onnx_file(model: PeerModel) -> Path:
     if model.onnx is None:
         raise ValueError("the model has no ONNX form")
     return model.onnx
-
-
-def compiled_name(model: PeerModel, *parts: object) -> str:
-    """A name for what an engine compiles of a model: a hash of its ONNX file, its shapes and whatever else matters."""
-    digest = hashlib.sha256(onnx_file(model).read_bytes())
-    digest.update(repr([*parts, *((value.shape, value.dtype) for value in model.inputs)]).encode())
-    return digest.hexdigest()[:32]
 
 
 PEERS: Registry[Peer[Any]] = Registry(group="harness.peers", noun="peer", kind=Peer, kind_name="harness.peers.Peer")

@@ -4,6 +4,7 @@ Nothing is tuned: operations keep the loops that TVM's operator library writes, 
 them, and the arithmetic is left to LLVM.
 """
 
+import hashlib
 import os
 import shutil
 from collections.abc import Sequence
@@ -14,18 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from harness.files import file_sha256
 from harness.models.onnx_file import graph_inputs
-from harness.peers.peer import (
-    Array,
-    Peer,
-    PeerModel,
-    Ready,
-    Setting,
-    compiled_name,
-    missing_package,
-    onnx_file,
-    refuses_onnx,
-)
+from harness.peers.peer import Array, Peer, PeerModel, Ready, Setting, missing_package, onnx_file, refuses_onnx
 from harness.plugins.options import NoOptions
 
 _LINKER = "g++"
@@ -48,7 +40,9 @@ def prepare(model: PeerModel, arguments: Sequence[Array], setting: Setting, _: N
     target = tvm.target.Target(
         {"kind": "llvm", "mcpu": host.llvm_get_system_cpu(), "mtriple": host.llvm_get_system_triple()}
     )
-    library = setting.cache / f"{compiled_name(model, tvm.__version__, str(target))}.so"
+    shapes = [(value.shape, value.dtype) for value in model.inputs]
+    key = repr([file_sha256(onnx_file(model)), tvm.__version__, str(target), shapes])
+    library = setting.cache / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.so"
     if not library.exists():
         _compile(tvm, target, model, arguments, library)
     machine = relax.VirtualMachine(tvm.runtime.load_module(str(library)), tvm.cpu())

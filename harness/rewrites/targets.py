@@ -3,7 +3,7 @@
 import math
 import platform
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,31 +17,26 @@ class VectorUnit(NamedTuple):
     registers: int
 
 
-def vector_unit(cpuinfo: str, machine: str) -> VectorUnit:
+def vector_unit(features: Collection[str], architecture: str) -> VectorUnit:
     """What a processor has: AVX-512 or NEON with 32 registers, AVX2 or SSE with 16."""
-    if machine.lower() in ("aarch64", "arm64"):
+    if architecture.lower() in ("aarch64", "arm64"):
         return VectorUnit(16, 32)
-    found = re.search(r"^flags\s*:(.*)$", cpuinfo, re.MULTILINE)
-    flags = found[1].split() if found else []
-    if "avx512f" in flags:
+    if "avx512f" in features:
         return VectorUnit(64, 32)
-    return VectorUnit(32 if "avx2" in flags else 16, 16)
+    return VectorUnit(32 if "avx2" in features else 16, 16)
 
 
 def target_vector_unit(target: Mapping[str, str]) -> VectorUnit:
     """Of a processor as iree-compile describes it: by its features, of which the last mention holds, and its triple."""
     has = {feature[1:]: feature[:1] == "+" for feature in target["features"].split(",")}
-    flags = " ".join(feature for feature, here in has.items() if here)
-    return vector_unit(f"flags : {flags}", target["triple"].partition("-")[0])
+    return vector_unit([feature for feature in has if has[feature]], target["triple"].partition("-")[0])
 
 
 def host_vector_unit() -> VectorUnit:
     """This machine's."""
-    try:
-        cpuinfo = _CPUINFO.read_text()
-    except OSError:
-        cpuinfo = ""
-    return vector_unit(cpuinfo, platform.machine())
+    cpuinfo = _CPUINFO.read_text() if _CPUINFO.exists() else ""
+    flags = re.search(r"^flags\s*:(.*)$", cpuinfo, re.MULTILINE)
+    return vector_unit(flags[1].split() if flags else (), platform.machine())
 
 
 def divisors(number: int) -> list[int]:

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from iree.compiler import ir
 
+from harness.ir import program as counter
 from harness.ir.counts import OpCounts, count_files
 from harness.ir.dump import dump_phases
-from harness.ir.program import ProgramWork, work_of
 from harness.metrics import PHASES
 from harness.process import Limits
+from harness.records.run import Work
 from harness.toolchain import Toolchain
 from tests.programs import program
 
@@ -45,11 +46,11 @@ MODEL = program(
 )
 
 
-def work(text: str, *shapes: Sequence[int], entry: str = "main") -> ProgramWork:
+def work(text: str, *shapes: Sequence[int], entry: str = "main") -> Work:
     """Of one call, with the shapes of the arguments whose types do not say them."""
     with ir.Context() as context, ir.Location.unknown():
         context.allow_unregistered_dialects = True
-        return work_of(ir.Module.parse(text), entry, shapes)
+        return Work(model="", **counter.work([ir.Module.parse(text)], "", function=entry, shapes=shapes))
 
 
 @pytest.fixture(scope="session")

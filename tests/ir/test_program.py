@@ -22,8 +22,8 @@ from tests.programs import program
 )  # fmt: skip
 def test_contractions(lines: str, operations: int, elements: int) -> None:
     found = work(program(f"{lines}\nreturn y"))
-    assert (found.operations, found.integer, found.transcendental, found.unknown) == (operations, 0, 0, {})
-    assert found.moved_bytes == found.compulsory_bytes == 4 * elements
+    assert (found.operations, found.integer, found.transcendental, found.uncounted) == (operations, 0, 0, {})
+    assert found.footprint_bytes == found.compulsory_bytes == 4 * elements
 
 
 @pytest.mark.parametrize(
@@ -40,15 +40,15 @@ def test_contractions(lines: str, operations: int, elements: int) -> None:
 def test_the_arithmetic_of_a_body(operation: str, element: str, counted: tuple[int, int, int]) -> None:
     found = work(program(f"main a:10\ny = each {operation}\nreturn y", element))
     assert (found.operations, found.integer, found.transcendental) == counted
-    assert found.unknown == {}
+    assert found.uncounted == {}
 
 
 def test_an_operation_that_is_not_known_is_listed_and_not_taken_for_nothing() -> None:
     unknown = '"other.smooth"(%a) : (tensor<10xf32>) -> tensor<10xf32>'
     found = work(program(f"main a:10\nb:10 = | {unknown}\nc = each math.absf b\nreturn c"))
-    assert found.unknown == {"other.smooth": 1}
+    assert found.uncounted == {"other.smooth": 1}
     assert found.operations == 10
-    assert found.moved_bytes == 4 * 4 * 10
+    assert found.footprint_bytes == 4 * 4 * 10
 
 
 def test_a_softmax_is_spelt_out() -> None:
@@ -79,8 +79,8 @@ def test_an_attention_is_spelt_out() -> None:
 
 def test_moves_cost_bytes_and_no_arithmetic() -> None:
     found = work(program("main a:4x4\np = pad a zero 1,1 1,1\nc = concat 1 p p\nreturn c"))
-    assert (found.operations, found.unknown) == (0, {})
-    assert found.moved_bytes == 4 * (16 + 36 + 2 * 36 + 72)
+    assert (found.operations, found.uncounted) == (0, {})
+    assert found.footprint_bytes == 4 * (16 + 36 + 2 * 36 + 72)
 
 
 def test_a_table_is_read_where_it_is_looked_up() -> None:
@@ -98,7 +98,7 @@ def test_a_table_is_read_where_it_is_looked_up() -> None:
     return b
     """)
     found = work(text)
-    assert found.compulsory_bytes == found.moved_bytes == 4 * (5 * 8 + 5 + 5 * 8)
+    assert found.compulsory_bytes == found.footprint_bytes == 4 * (5 * 8 + 5 + 5 * 8)
 
 
 TENSOR = "tensor<10xf32>"
@@ -118,7 +118,7 @@ TENSOR = "tensor<10xf32>"
 def test_what_a_call_has_to_do(lines: str, operations: int, tensors: int) -> None:
     found = work(program(f"main a:10\n{lines}"))
     assert (found.operations, found.transcendental, found.compulsory_bytes) == (operations, 0, tensors * 40)
-    assert found.moved_bytes == (tensors * 40 if operations else 0)
+    assert found.footprint_bytes == (tensors * 40 if operations else 0)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_the_length_of_a_loop_multiplies(bound: str, operations: int, unknown: d
     return b
     """)
     found = work(text, [10], [3])
-    assert (found.operations, found.unknown) == (operations, unknown)
+    assert (found.operations, found.uncounted) == (operations, unknown)
 
 
 def test_calls_are_followed_with_their_shapes() -> None:
