@@ -99,11 +99,8 @@ def toolchains_here(sides: Sequence[Side], on_install: Callable[[str], None]) ->
     for record, toolchain in found.items():
         if toolchain is None:
             runtime = another or find_toolchain()
-            on_install(
-                f"The compiler of {record.version} was built again since; what it made is taken from the cache, and "
-                f"runs on the runtime of {runtime.version}"
-            )
             gone = f"its compiler was built again since, and its modules run on the runtime of {runtime.version}"
+            on_install(f"IREE {record.version}: {gone}")
             toolchain = replace(
                 runtime,
                 version=record.version,

@@ -250,7 +250,7 @@ def _header(
         started=now.isoformat(timespec="seconds"),
         harness_version=__version__,
         harness_commit=harness_commit(),
-        command=("harness", *in_public(sys.argv[1:])),
+        command=("harness", *map(in_public, sys.argv[1:])),
         baseline=suite.baseline,
         toolchains=tuple(
             ToolchainRecord(

@@ -54,14 +54,14 @@ def begun_now(options: Any, command: Sequence[str]) -> Begun:
     """What a session is begun with, in words that mean the same tomorrow."""
     environment = environment_here()
     asked = adapter(type(options)).dump_python(options, mode="json")
-    asked |= {name: list(in_public(value)) for name, value in asked.items() if isinstance(value, list)}
-    asked |= {name: in_public([value])[0] for name, value in asked.items() if isinstance(value, str)}
+    asked |= {name: list(map(in_public, value)) for name, value in asked.items() if isinstance(value, list)}
+    asked |= {name: in_public(value) for name, value in asked.items() if isinstance(value, str)}
     return Begun(
         created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         machine=machine_id(environment),
         noise=noise_of(environment),
         options=asked,
-        command=in_public(command),
+        command=tuple(map(in_public, command)),
     )
 
 

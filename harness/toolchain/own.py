@@ -119,12 +119,8 @@ def revision_of(place: Path) -> str:
         return ""
 
 
-def in_public(words: Sequence[str]) -> tuple[str, ...]:
-    """The words of a command, with the labels of toolchains in place of their folders."""
-    return tuple(map(_in_public, words))
-
-
-def _in_public(word: str) -> str:
+def in_public(word: str) -> str:
+    """A word of a command, with the label of a toolchain in place of its folder."""
     option, is_given, value = word.partition("=") if word.startswith("--") else ("", "", word)
     try:
         place = place_named(value)

@@ -101,7 +101,7 @@ def test_what_is_built_again_is_another_one_and_what_is_touched_the_same(build: 
 def test_a_command_that_is_kept_names_no_folder_of_a_toolchain(build: Path) -> None:
     label, flags = f"iree=={the(build).version}", "--a " * 2000
     given = (f"{build}/", f"iree=={build}/tools", f"--toolchain={build}", f"{build.parent}/newest", build.name, flags)
-    assert in_public(given) == (label, label, f"--toolchain={label}", label, build.name, flags)
+    assert tuple(map(in_public, given)) == (label, label, f"--toolchain={label}", label, build.name, flags)
 
 
 def test_wheels_are_installed_once_and_stay_when_they_are_gone(wheels: Path, index: Path) -> None:
