@@ -1,6 +1,6 @@
 """Which commits of IREE a bisect searches, in their order, and what each is built as: wheels of CI, or a user's builds.
 
-The name of a build, or else its compiler, says of which commit it is. A checkout says how commits follow each other.
+The name of a build, or else its compiler, says of which commit it is. Git or GitHub say how commits follow each other.
 """
 
 import re
@@ -14,7 +14,6 @@ from harness.compare.commits import commits_from, require_commit
 from harness.errors import UsageError
 from harness.records.bisection import CommitPoint
 from harness.stages.options import BisectOptions
-from harness.text import such_as
 from harness.toolchain.fetched import REPOSITORY, commits_with_wheels
 from harness.toolchain.own import kind_of_toolchain, revision_of
 
@@ -22,118 +21,88 @@ from harness.toolchain.own import kind_of_toolchain, revision_of
 _DIGITS = 10
 # What may be digits of a commit in a folder's name, also as `git describe` writes them.
 _HASH = re.compile(r"(?<![0-9a-z])g?([0-9a-f]{7,40})(?![0-9a-z])")
-_NUMBER = re.compile(r"(\d+)(?=[-_. ]|$)")
 
 
 def with_commits(
     options: BisectOptions, note: Callable[[str], None]
 ) -> tuple[BisectOptions, tuple[CommitPoint, ...], tuple[str, ...]]:
     """The options with the ends called as positions are; the commits between them, and those that are searched."""
-    words: dict[str, str] = {name: getattr(options, name) for name in options.ends}
-    line: dict[str, str] = {}
-    if options.repo is not None:
-        commits = [require_commit(word, options.repo) for word in words.values()]
+    given = words = [getattr(options, name) for name in options.ends]
+    repo = options.repo or (Path() if options.builds else None)
+    subjects: dict[str, str] = {}
+    if repo is not None:
+        commits = [require_commit(word, repo) for word in words]
         for first, last in pairwise(commits):
-            line |= commits_from(first, last)
-        words = dict(zip(words, (commit.sha for commit in commits), strict=True))
-    if options.builds is None:
-        words, points = _of_ci(words, line, note)
+            subjects |= commits_from(first, last)
+        words = [commit.sha for commit in commits]
+    if options.builds is not None:
+        ends, line, points = words, [*subjects], _built_in(options.builds, subjects, note)
     else:
-        points = _in_line(options.builds, line, note) if line else _numbered(options.builds)
-    names = [point.name for point in points]
-    if twins := [Path(point.toolchain).name for point in points if names.count(point.name) > 1]:
-        raise UsageError(f"--builds {options.builds}: {' and '.join(twins)} are of one commit; keep one of a commit")
-    at = [_end(options, name, word, points) for name, word in words.items()]
-    ends = [names[place] for place in at]
-    if at != sorted(set(at)):
-        raise UsageError(f"the ends of the search are {', '.join(ends)}; good, bad and fixed have to follow each other")
-    points = points[at[0] : at[-1] + 1]
-    skipped = {point.name for word in options.skip for point in points if _is_meant(word, point)}
-    if lost := next((end for end in ends if end in skipped), None):
-        raise UsageError(f"--skip {lost} is an end of the search; give another end")
-    searched = tuple(point.name for point in points if point.name not in skipped)
-    named: dict[str, Any] = dict(zip(words, ends, strict=True))
-    return replace(options, **named), tuple(points), searched
+        ends, line, points = _built_by_ci(words, subjects, note)
+    if not points:
+        raise UsageError(f"no commit from {given[0]} to {given[-1]} has a build; give other ends, or another --builds")
+    names = [_end(f"--{name}", sha, line, points, note).name for name, sha in zip(options.ends, ends, strict=True)]
+    if len(set(names)) < len(names):
+        raise UsageError(f"the ends of the search are {', '.join(names)}; give ends with builds of their own")
+    skipped = {point.name for word in options.skip for point in points if point.revision.startswith(word.lower())}
+    if lost := skipped.intersection(names):
+        raise UsageError(f"--skip {min(lost)} is an end of the search; give another end")
+    named: dict[str, Any] = dict(zip(options.ends, names, strict=True))
+    return replace(options, repo=repo, **named), points, tuple(point.name for point in points if point.name not in skipped)
 
 
-def _end(options: BisectOptions, name: str, word: str, points: list[CommitPoint]) -> int:
-    """The place of an end among the points."""
-    found = [place for place, point in enumerate(points) if _is_meant(word, point)]
-    if len(found) != 1:
-        others = such_as([point.name for point in (points if name == "good" else points[::-1])])
-        where = f" in {options.builds}" if options.builds else " that CI kept"
-        given, number = f"--{name} {getattr(options, name)}", len(found) or "no"
-        raise UsageError(f"{given}: {number} builds{where} are of it; give another commit{others}")
-    return found[0]
+def _end(
+    option: str, sha: str, line: Sequence[str], points: Sequence[CommitPoint], note: Callable[[str], None]
+) -> CommitPoint:
+    """What is built of an end, or of the commit next to it."""
+    at = line.index(sha)
+    nearest = min(points, key=lambda point: abs(line.index(point.revision) - at))
+    if nearest.revision != sha:
+        note(f"{option}: {sha[:_DIGITS]} has no build, and {nearest.name}, which is next to it, takes its place")
+    return nearest
 
 
-def _is_meant(word: str, point: CommitPoint) -> bool:
-    short, long = sorted((word.lower(), point.revision), key=len)
-    return word in (point.name, Path(point.toolchain).name) or (len(short) >= 4 and long.startswith(short))
-
-
-def _hashes(place: Path, begin: int = 0) -> list[str]:
-    """What may say of which commit a build is; digits alone may be a date."""
-    names = _HASH.findall(place.name.lower(), begin)
-    return [*filter(None, [*names, revision_of(place) if all(map(str.isdigit, names)) else ""])]
-
-
-def _in_line(builds: Path, line: Mapping[str, str], note: Callable[[str], None]) -> list[CommitPoint]:
-    """The builds of a line's commits, in its order."""
-    order, places, others = [*line], list[tuple[str, str]](), list[str]()
-    for place in sorted(filter(Path.is_dir, builds.iterdir())):
-        means = ([sha for sha in order if sha.startswith(word)] for word in _hashes(place))
-        found = next((shas[0] for shas in means if len(shas) == 1), None)
-        if found is not None:
-            places.append((found, str(place)))
-        elif kind_of_toolchain(place) is not None:
-            others.append(place.name)
-    if others:
-        first, last = order[0][:_DIGITS], order[-1][:_DIGITS]
-        note(f"Left out, since by name or compiler they are of no commit from {first} to {last}: {', '.join(others)}")
-    return _along(line, places)
-
-
-def _of_ci(
-    words: Mapping[str, str], line: Mapping[str, str], note: Callable[[str], None]
-) -> tuple[dict[str, str], list[CommitPoint]]:
-    """The commits whose wheels GitHub's CI kept; a branch is the last of those."""
-    fork = words["good"].rpartition("#")[0]
-    commits = {name: word.rpartition("#")[2].removeprefix("commit:") for name, word in words.items()}
-    kept: dict[str, bool] = {}
-    for first, last in pairwise(commits.values()):
-        kept |= commits_with_wheels(fork or REPOSITORY, first, last, note)
-    wheels = [(sha, f"{fork}{'#' if fork else ''}commit:{sha}") for sha, has in kept.items() if has]
-    newest = wheels[-1][0] if wheels else ""
-    ends = {name: word if _HASH.fullmatch(word.lower()) else newest for name, word in commits.items()}
-    found = _along(line or dict.fromkeys(kept, ""), wheels)
-    return ends, [replace(point, repository=fork or REPOSITORY) for point in found]
-
-
-def _along(line: Mapping[str, str], built: Sequence[tuple[str, str]]) -> list[CommitPoint]:
+def _along(
+    line: Sequence[str], built: Mapping[str, str], subjects: Mapping[str, str], repository: str = ""
+) -> tuple[CommitPoint, ...]:
     """What is built of a line's commits, in its order."""
-    places = {sha: place for place, sha in enumerate(line)}
-    points, before = list[CommitPoint](), -1
-    for at, sha, toolchain in sorted((places[sha], sha, toolchain) for sha, toolchain in built if sha in places):
-        unbuilt, before = max(at - before - 1, 0), at
-        name, subject = sha[:_DIGITS], line[sha]
-        points.append(CommitPoint(name=name, toolchain=toolchain, revision=sha, subject=subject, unbuilt=unbuilt))
-    return points
+    points, unbuilt = list[CommitPoint](), 0
+    for sha in line:
+        unbuilt += 1
+        if sha in built:
+            point = CommitPoint(name=sha[:_DIGITS], toolchain=built[sha], revision=sha, repository=repository)
+            points.append(replace(point, subject=subjects.get(sha, ""), unbuilt=unbuilt - 1))
+            unbuilt = 0
+    return tuple(points)
 
 
-def _numbered(builds: Path) -> list[CommitPoint]:
-    """The builds in the order of the numbers with which their names begin."""
-    found: dict[int, CommitPoint] = {}
-    for place in filter(Path.is_dir, builds.iterdir()):
-        number = _NUMBER.match(place.name)
-        if number is None and kind_of_toolchain(place) is None:
-            continue
-        if number is None or int(number[1]) in found:
-            raise UsageError(
-                f"--builds {builds}: nothing says where {place.name} stands among the others; give --repo, a checkout "
-                "of IREE, or begin each name with a number of its own, as in 01-2b05c5dbb2"
-            )
-        revision = next(iter(_hashes(place, number.end())), "")
-        name = revision[:_DIGITS] or place.name
-        found[int(number[1])] = CommitPoint(name=name, toolchain=str(place), revision=revision)
-    return [found[number] for number in sorted(found)]
+def _built_in(builds: Path, subjects: Mapping[str, str], note: Callable[[str], None]) -> tuple[CommitPoint, ...]:
+    """The builds in a folder that are of these commits."""
+    built, others = dict[str, str](), list[str]()
+    for place in sorted(filter(Path.is_dir, builds.iterdir())):
+        hashes = _HASH.findall(place.name.lower())
+        if all(map(str.isdigit, hashes)):  # which may be a date
+            hashes += [revision] if (revision := revision_of(place)) else []
+        means = ([sha for sha in subjects if sha.startswith(word)] for word in hashes)
+        sha = next((shas[0] for shas in means if len(shas) == 1), None)
+        if sha is None:
+            others += [place.name] if kind_of_toolchain(place) is not None else []
+        elif built.setdefault(sha, str(place)) != str(place):
+            raise UsageError(f"--builds {builds}: {Path(built[sha]).name} and {place.name} are of one commit; keep one")
+    if others:
+        note(f"Left out, since neither name nor compiler says a commit between the ends: {', '.join(others)}")
+    return _along([*subjects], built, subjects)
+
+
+def _built_by_ci(
+    words: Sequence[str], subjects: Mapping[str, str], note: Callable[[str], None]
+) -> tuple[list[str], list[str], tuple[CommitPoint, ...]]:
+    """The hashes of these commits and branches, those from the first to the last, and what GitHub's CI kept of them."""
+    repository = words[0].rpartition("#")[0] or REPOSITORY
+    ends, kept = list[str](), dict[str, bool]()
+    for first, last in pairwise(word.rpartition("#")[2].removeprefix("commit:") for word in words):
+        found = commits_with_wheels(repository, first, last, note)
+        ends = [*(ends or [next(iter(found))]), next(reversed(found))]
+        kept |= found
+    built = {sha: f"{repository}#commit:{sha}" for sha, is_kept in kept.items() if is_kept}
+    return ends, [*kept], _along([*kept], built, subjects, repository)

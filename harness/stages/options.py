@@ -236,10 +236,9 @@ class BisectOptions(OneCase):
         release: Only these between the ends (default: all that the package index has); repeatable.
         skip: None of these releases or commits; repeatable.
         pre: Pre-releases too, which pip finds where PIP_FIND_LINKS says.
-        builds: With --over commits: the folder that has a build of each commit, in a folder whose name has its digits
-            or whose compiler states them.
-        repo: With --over commits: a checkout of IREE, which says how the commits follow each other (default: the
-            numbers with which the builds' names begin).
+        builds: With --over commits: a folder of builds, each in a folder whose name has digits of its commit, or whose
+            compiler states it (default: the wheels that IREE's CI kept).
+        repo: With --over commits: the checkout that has them (with --builds by default that of the working folder).
         base: With --over flags: the variant that the case's is held against (default: the suite's baseline).
         toolchain: With --over flags: under this release (default: the one that is installed).
         floor: Relative change below which nothing counts as a step (default: the suite's, else the metric's).

@@ -246,36 +246,35 @@ def test_who_stops_it_goes_on_where_it_was(search: Callable[[], Bisection], mach
     assert again.command == ("harness", "bisect")
 
 
-def test_commits_are_searched_by_their_builds(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    for number in range(8):
-        Path(f"builds/{number}-{number}abcdef0").mkdir(parents=True)
+def test_commits_are_searched_by_what_they_are_built_as(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    shas = [f"{number}{'a' * 39}" for number in range(8)]
+    names = [sha[:10] for sha in shas]
     resolved: list[str] = []
 
     def resolve(word: str, *_: object) -> str:
         resolved.append(word)
-        if word == "builds/4-4abcdef0":
-            raise NoToolchain(f"--toolchain {word}: holds no toolchain; build it")
-        return f"3.0.0+local.{Path(word).name}"
+        if word.endswith(shas[4]):
+            raise NoToolchain(f"{word}: is for another Python")
+        return f"3.0.0+local.{word[-40:]}"
 
+    monkeypatch.setattr(bisect_commits, "commits_with_wheels", lambda *_: dict.fromkeys(shas, True))
     monkeypatch.setattr(bisecting, "release_named", resolve)
-    monkeypatch.setattr(bisect_commits, "kind_of_toolchain", lambda _: "build")
     machine.times, machine.stop_after = (lambda place: 1.4 if place.name >= "5" else 1.0), 2
     with pytest.raises(Interrupted):
-        over_releases(over="commits", builds=Path("builds"), release=(), good="0abcdef0", bad="7-7abcdef0")
+        over_releases(over="commits", release=(), good=shas[0], bad="main")
     machine.stop_after = None
-    labels = [f"3.0.0+local.{number}-{number}abcdef0" for number in (3, 5)]
-    explanation = Mock(sentence=f"IREE {labels[1]} tiles otherwise than IREE {labels[0]}.", id="an-explanation")
+    sentence = f"IREE 3.0.0+local.{shas[5]} tiles otherwise than IREE 3.0.0+local.{shas[3]}."
+    explanation = Mock(sentence=sentence, id="an-explanation")
     explanation.latency.verdict = "regressed"
     monkeypatch.setattr(bisect_session, "explain_and_keep", lambda *_, **__: (explanation, Path("kept")))
     found = gone_on()
     (step,) = found.steps
-    assert step.explanation == "5abcdef0 tiles otherwise than 3abcdef0."
-    assert (step.before, step.after, step.passed_over) == ("3abcdef0", "5abcdef0", ("4abcdef0",))
-    assert (found.over, found.ends) == ("commits", ("0abcdef0", "7abcdef0"))
-    assert {position.name: position.unusable for position in found.positions if position.unusable} == {
-        "4abcdef0": "--toolchain builds/4-4abcdef0: holds no toolchain; build it"
-    }
-    once = [word for word in resolved if not word.startswith("builds/4")]
+    assert (step.before, step.after, step.passed_over) == (names[3], names[5], (names[4],))
+    assert step.explanation == f"{names[5]} tiles otherwise than {names[3]}."
+    assert (found.over, found.ends, len(found.commits)) == ("commits", (names[0], names[7]), 8)
+    lost = {position.name: position.unusable for position in found.positions if position.unusable}
+    assert lost == {names[4]: f"iree-org/iree#commit:{shas[4]}: is for another Python"}
+    once = [word for word in resolved if not word.endswith(shas[4])]
     assert len(once) == len(set(once)), "what is built again while it lasts is another toolchain"
 
 
