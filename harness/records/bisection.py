@@ -16,9 +16,9 @@ Nearer = Literal["base", "head", "between", "unknown"]
 class CommitPoint:
     """A commit that is searched, and what it is built as."""
 
-    name: str  # `2b05c5dbb2`; the name of its build where its commit is not known
+    name: str  # `2b05c5dbb2`
     toolchain: str  # The word for what CI built, or the build's folder
-    revision: str = ""  # As many digits as are known
+    revision: str = ""  # All of its digits
     subject: str = ""  # The first line of its message; "": not known
     repository: str = ""  # On GitHub, that has it; "": not known
     unbuilt: int = 0  # Commits between the one before and this one of which there is no build

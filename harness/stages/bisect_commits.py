@@ -48,7 +48,8 @@ def with_commits(
     if lost := skipped.intersection(names):
         raise UsageError(f"--skip {min(lost)} is an end of the search; give another end")
     named: dict[str, Any] = dict(zip(options.ends, names, strict=True))
-    return replace(options, repo=repo, **named), points, tuple(point.name for point in points if point.name not in skipped)
+    searched = tuple(point.name for point in points if point.name not in skipped)
+    return replace(options, repo=repo, **named), points, searched
 
 
 def _end(

@@ -118,8 +118,6 @@ def _history(options: BisectOptions, ends: Sequence[str], note: Callable[[str], 
 class ReleaseSearch(BisectSession):
     """A bisect whose positions are releases: each is installed, compiled and checked when it is first asked for."""
 
-    what, of = "release", "IREE "
-
     def __init__(self, options: BisectOptions, suite: Suite, directory: BisectDirectory, progress: Progress) -> None:
         super().__init__(options, suite, directory, progress)
         self.releases = directory.begun.history
@@ -132,14 +130,15 @@ class ReleaseSearch(BisectSession):
         bounds = sorted(map(releases.index, ends))
         self.planned = JUDGED_OF_SEARCH * (len(bounds) - 1)
         self.progress.note(
-            f"{plural(len(releases), self.what)} from {releases[0]} to {releases[-1]}: the ends and the step are "
-            f"judged by their {self.metric.name}, and what lies between is placed by two generations where these tell"
+            f"{plural(len(releases), self.options.over[:-1])} from {releases[0]} to {releases[-1]}: the ends and the "
+            f"step are judged by their {self.metric.name}, and what lies between is placed by two generations where "
+            "these tell"
         )
         for release in ends:
             end = self.place(release)
             if isinstance(end, Unusable):
-                which = f"{self.options.chosen[1]} cannot be measured with {self.of}{release}"
-                raise UsageError(f"{which}, an end of the search: {end.reason}")
+                case = self.options.chosen[1]
+                raise UsageError(f"{case} cannot be measured with {release}, an end of the search: {end.reason}")
 
         def measured(base: int, head: int, floor: float, whole: float | None) -> Measured | Unusable:
             return self.measure(releases[base], releases[head], floor, whole)
@@ -195,8 +194,6 @@ class ReleaseSearch(BisectSession):
 class CommitSearch(ReleaseSearch):
     """A bisect whose positions are commits of IREE; one whose build is no toolchain is passed over."""
 
-    what, of = "commit", "commit "
-
     def place(self, name: str) -> Place | Unusable:
         """A commit, compiled once, or why it cannot be measured."""
         try:
@@ -218,8 +215,8 @@ class CommitSearch(ReleaseSearch):
         kept = self.directory.remembered(f"toolchain/{release}")
         if kept is None:
             word = next(point.toolchain for point in self.directory.begun.commits if point.name == release)
-            option = "--builds" if self.options.builds else "--over commits"
-            kept = self.directory.remember(f"toolchain/{release}", release_named(word, self.progress.note, option))
+            label = release_named(word, self.progress.note, f"commit {release}:")
+            kept = self.directory.remember(f"toolchain/{release}", label)
         return str(kept.value)
 
 

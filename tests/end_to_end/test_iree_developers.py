@@ -23,16 +23,15 @@ if [ "$1" != --build ]; then
 fi
 cd "$2"
 source=$(cat source)
-packages=$(cat "PACKAGES/$(cat "$source/release")")
+packages=$(cat "$(dirname "$0")/$(cat "$source/release")")
 rm -rf tools compiler runtime
 mkdir -p tools compiler/bindings/python runtime/bindings/python
 ln -s "$packages"/iree/compiler/_mlir_libs/* "$packages"/iree/_runtime_libs/iree-* tools
 ln -s "$packages/iree" compiler/bindings/python
 ln -s "$packages/iree" runtime/bindings/python
-rm tools/iree-compile
-echo '#!/bin/sh' > tools/iree-compile
-echo "exec $packages/iree/compiler/_mlir_libs/iree-compile \\"\\$@\\" $(cat "$source/flags")" >> tools/iree-compile
-chmod +x tools/iree-compile
+printf '#!/bin/sh\\nexec %s "$@" %s\\n' "$packages/iree/compiler/_mlir_libs/iree-compile" "$(cat "$source/flags")" > new
+chmod +x new
+mv new tools/iree-compile
 """
 SUITE = f"""
 name = "small"
@@ -51,14 +50,13 @@ COMMITS = ["old", "old", "old", "broken", "new", "new", "new", "new"]
 @pytest.fixture
 def checkout(harness: Harness, older: Toolchain, real_toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch) -> Harness:
     """Eight commits: the first three choose an old release, the fourth does not build, the sixth adds a flag."""
-    folder, packages = harness.folder / "iree", harness.folder / "packages"
-    for path in (folder, packages, harness.folder / "bin"):
-        path.mkdir()
+    folder, cmake = harness.folder / "iree", harness.folder / "bin" / "cmake"
+    folder.mkdir()
+    cmake.parent.mkdir()
     (harness.folder / "small.toml").write_text(SUITE)
     for name, toolchain in (("old", older), ("new", real_toolchain)):
-        (packages / name).write_text(str(toolchain.compiler_tools.parents[2]))
-    cmake = harness.folder / "bin" / "cmake"
-    cmake.write_text(CMAKE.replace("PACKAGES", str(packages)))
+        (cmake.parent / name).write_text(str(toolchain.compiler_tools.parents[2]))
+    cmake.write_text(CMAKE)
     cmake.chmod(0o755)
     git(folder, "init", "--quiet")
     for number, release in enumerate(COMMITS, start=1):
@@ -75,17 +73,12 @@ def checkout(harness: Harness, older: Toolchain, real_toolchain: Toolchain, monk
 
 def test_what_the_page_says_works(checkout: Harness) -> None:
     blocks = re.findall(r"^```sh\n(.*?)^```", DOCUMENT.read_text(), re.DOTALL | re.MULTILINE)
-    quick = {
-        "harness compare": "--row-budget 1 --row-cap 1",
-        "harness bisect": "--metric dispatches",
-        "harness verdict": "--metric dispatches",
-    }
     (build,) = re.findall(r"^build\(\).*?^}\n", blocks[1], re.DOTALL | re.MULTILINE)
 
     def call(number: int) -> Ended:
         text = blocks[number].replace(build, "")
-        for command, options in quick.items():
-            text = text.replace(command, f"{command} {options}")
+        text = text.replace("harness compare", "harness compare --row-budget 1 --row-cap 1")
+        text = re.sub("harness (bisect|verdict)", r"\g<0> --metric dispatches", text)
         return checkout.shell(f"SUITE=../small.toml CASE=tiny/stock@cpu\nexport SUITE CASE\n{build}{text}")
 
     compared = call(1)

@@ -223,7 +223,7 @@ def test_releases_that_cannot_be_measured_are_passed_over_and_an_end_ends_it(mac
     assert {position.name: position.unusable for position in found.positions if position.unusable} == machine.broken
     assert {trial.head: trial.reason for trial in found.trials if trial.verdict == "failed"} == machine.broken
     machine.broken = {"3.8.0": "it does not compile"}
-    with pytest.raises(UsageError, match=r"measured with IREE 3\.8\.0, an end of the search: it does not compile$"):
+    with pytest.raises(UsageError, match=r"measured with 3\.8\.0, an end of the search: it does not compile$"):
         over_releases()
 
 
