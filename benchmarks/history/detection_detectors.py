@@ -12,7 +12,7 @@ from benchmarks.history.detection_scores import Said
 from harness.cache import cache_root
 from harness.errors import UsageError
 from harness.process import Limits, run
-from harness.stats.change_points import ChangePoint, find_changes
+from harness.stats.change_points.find import ChangePoint, find_changes
 from harness.stats.pairing import FloatArray
 from harness.toolchain.find import environment_python
 

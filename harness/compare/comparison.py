@@ -203,7 +203,7 @@ def conclude(
     rows += compared
     floors = {metric: rule.floor for metric, rule in plan.rules.items()}
     # Equal modules have equal figures, and what differs all the same (peaks of memory, ops of early phases) is noise.
-    fates = ((pair, plan.fates[pair.name]) for pair in plan.pairs)
+    fates = ((pair, plan.fates[pair.name]) for pair in plan.pairs if pair.base and pair.head)
     counted = [
         pair for pair, fate in fates if fate is None or (isinstance(fate, DecidedRow) and fate.verdict in _WITH_FIGURES)
     ]

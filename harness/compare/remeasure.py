@@ -125,10 +125,7 @@ def remeasure(plan: Plan, bench: RowBench) -> tuple[list[Row], bool]:
     rounds: dict[str, list[Round]] = {work.name: [] for work in works}
     for kept in directory.rounds:
         rounds.setdefault(kept.group, []).append(kept)
-    planned = {
-        LATENCY.name: [_latency_task(work, plan, bench, rounds[work.name]) for work in works],
-        COMPILE_TIME.name: _compile_tasks(works, plan, bench),
-    }
+    planned = _planned(works, plan, bench, rounds)
     if directory.measured:
         bench.progress.note(f"Of before the interruption: {plural(directory.measured, 'generation')}, which count")
     sentence, planned_s = to_measure(planned, max(1, len(bench.place.hosts)))
@@ -182,36 +179,34 @@ def to_measure(planned: Mapping[str, Sequence[Task]], abreast: int = 1) -> tuple
     return f"To measure: {', '.join(parts)}; up to {duration(sum(planned_s.values()))}, {more}", planned_s
 
 
-def _latency_task(work: Work, plan: Plan, bench: RowBench, rounds: list[Round]) -> Task:
-    def keep(measured: Round) -> None:
-        bench.directory.keep_round(measured)
-        rounds.append(measured)
-
-    options = plan.options
+def _planned(
+    works: Sequence[Work], plan: Plan, bench: RowBench, rounds: Mapping[str, list[Round]]
+) -> dict[str, list[Task]]:
+    """What is to be measured, by metric; rounds are kept as they end."""
+    options, place, directory = plan.options, bench.place, bench.directory
     policy = MeasurementPolicy(
         rule=plan.rules[LATENCY.name],
         budget_s=options.row_budget,
         cap_s=options.row_cap,
         seed=options.seed,
         call_limit_s=options.call_timeout_s,
-    )
-    return _going_on(bench.place.latencies(work, policy, keep), LATENCY.name, work, bench.directory)
-
-
-def _compile_tasks(works: Sequence[Work], plan: Plan, bench: RowBench) -> list[Task]:
-    options, chosen = plan.options, {pair.name for pair in plan.compiled}
-    policy = MeasurementPolicy(
-        rule=plan.rules[COMPILE_TIME.name],
-        budget_s=options.compile_budget_s,
-        seed=options.seed,
-        call_limit_s=options.call_timeout_s,
         limits=Limits(seconds=options.compile_timeout_s, memory_bytes=bench.memory_bytes),
     )
-    return [
-        _going_on(bench.place.compiles(work, policy), COMPILE_TIME.name, work, bench.directory)
-        for work in works
-        if not work.control and work.pair.name in chosen
+    of_compiles = replace(policy, rule=plan.rules[COMPILE_TIME.name], budget_s=options.compile_budget_s, cap_s=0.0)
+    chosen = {pair.name for pair in plan.compiled}
+
+    def keep(measured: Round) -> None:
+        directory.keep_round(measured)
+        rounds[measured.group].append(measured)
+
+    timed = [(work, place.latencies(work, policy, keep)) for work in works]
+    compiled = [
+        (work, place.compiles(work, of_compiles)) for work in works if not work.control and work.pair.name in chosen
     ]
+    return {
+        metric: [_going_on(task, metric, work, directory) for work, task in tasks]
+        for metric, tasks in ((LATENCY.name, timed), (COMPILE_TIME.name, compiled))
+    }
 
 
 def _going_on(task: Task, metric: str, work: Work, directory: ComparisonDirectory) -> Task:

@@ -155,10 +155,8 @@ def with_kind_of_change(latency: Row, instructions: Row | None) -> Row:
 
 
 def exact_rows(pair: Pair, base: Side, head: Side, floors: Mapping[str, float] = FLOORS) -> list[Row]:
-    """One row for each exact metric of a pair (sizes, counts, peak memory) that both sides have a value of."""
-    if pair.base is None or pair.head is None:
-        return []
-    before, after = _exact_figures(pair.base, base), _exact_figures(pair.head, head)
+    """One row for each exact metric (sizes, counts, peak memory) that both cases of a pair have a value of."""
+    before, after = (_exact_figures(case, side) for case, side in zip(pair.both, (base, head), strict=True))
     return [
         _exact_row(pair, metric, before[metric], after[metric], floors.get(metric.name, 0.0))
         for metric in before
@@ -168,9 +166,7 @@ def exact_rows(pair: Pair, base: Side, head: Side, floors: Mapping[str, float] =
 
 def unknown_row(pair: Pair, base: Side, head: Side) -> Row | None:
     """The row of a pair's transient memory where it is not known; None where it is, or the compiler said nothing."""
-    if pair.base is None or pair.head is None:
-        return None
-    builds = base.evidence.builds.get(pair.base.name), head.evidence.builds.get(pair.head.name)
+    builds = (side.evidence.builds.get(case.name) for case, side in zip(pair.both, (base, head), strict=True))
     found = [build.statistics for build in builds if build is not None and build.statistics is not None]
     if all(statistics.transient_bytes is not None for statistics in found):
         return None

@@ -291,7 +291,7 @@ def _compile_time(change: ChangeEvidence) -> Explanation:
         if moved is None:
             continue
         what = f"the {figure} under the reference toolchain {change.references[1]}"
-        by = f"({_percent(moved.ratio)})"
+        by = f"({percent(moved.ratio)})"
         if moved.is_most_of(log_change):
             return "machine", f"{what} moved likewise {by}{_machine_changes(change)}"
         if figure == "compile time":
@@ -308,13 +308,13 @@ def _with_reference(change: ChangeEvidence) -> Explanation:
     versus = change.versus
     reference = change.reference if change.reference and change.reference.explains(log_change) else None
     if versus is not None and versus.explains(log_change):
-        why = f"the ratio to {name} moved by {_percent(versus.ratio)} {_toolchains(change)}"
+        why = f"the ratio to {name} moved by {percent(versus.ratio)} {_toolchains(change)}"
         if reference is not None:
-            why += f", and the reference itself by {_percent(reference.ratio)}, which is the machine's part"
+            why += f", and the reference itself by {percent(reference.ratio)}, which is the machine's part"
         return _compiler(change, why)
     if reference is not None:
-        ratio = f", the ratio to it by {_percent(versus.ratio)}" if versus is not None else ""
-        return _not_the_compiler(change, f"{name} moved likewise, by {_percent(reference.ratio)}{ratio}")
+        ratio = f", the ratio to it by {percent(versus.ratio)}" if versus is not None else ""
+        return _not_the_compiler(change, f"{name} moved likewise, by {percent(reference.ratio)}{ratio}")
     return "unknown", f"neither {name} nor the ratio to it moved clearly at these runs"
 
 
@@ -355,7 +355,7 @@ def _against_baseline(change: ChangeEvidence) -> Explanation:
     why = f"the engine is the same, and the baseline variant's toolchain changed {between}"
     if baseline is None:
         return _compiler(change, why)
-    by = _percent(baseline.ratio)
+    by = percent(baseline.ratio)
     if baseline.explains(-math.log(change.ratio)):
         return _compiler(change, f"{why}, its own time by {by}")
     return "unknown", f"{why}, but its own time moved by {by}, which does not explain it{_machine_changes(change)}"
@@ -423,7 +423,3 @@ def commits_text(before: str, after: str) -> str:
 def _commit(commit: str) -> str:
     digits, _, dirty = commit.partition("+")
     return f"{digits[:_SHOWN_DIGITS]}{'+dirty' if dirty else ''}" or "no commit"
-
-
-def _percent(ratio: float) -> str:
-    return percent(ratio, decimals=1)

@@ -42,7 +42,7 @@ from harness.progress import Progress, Silent
 from harness.store.schema import Role
 
 if TYPE_CHECKING:
-    from harness.stats.change_points import ChangePoint
+    from harness.stats.change_points.find import ChangePoint
 
 Direction = Literal["slower", "faster", "more", "less"]
 _DIRECTIONS: Mapping[str, tuple[Direction, Direction]] = {"time": ("slower", "faster"), "count": ("more", "less")}
@@ -160,7 +160,7 @@ def _search(rows: Sequence[SeriesRow], values: Mapping[str, SeriesValues], progr
 
 
 def _search_one(values: NDArray[np.float64], *, exact: bool = False) -> Sequence[ChangePoint]:
-    from harness.stats.change_points import find_changes
+    from harness.stats.change_points.find import find_changes
 
     return find_changes(values, exact=exact)
 

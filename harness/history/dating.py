@@ -62,7 +62,7 @@ def open_questions(events: Sequence[ChangeEvent], runs: Runs) -> list[Question]:
 
 def _question(event: ChangeEvent, runs: Runs) -> Question | None:
     lead = event.lead
-    if event.cause != "compiler" or lead.kind != "step" or lead.peer or lead.role != "newest":
+    if event.lead.cause != "compiler" or lead.kind != "step" or lead.peer or lead.role != "newest":
         return None
     metric = LATENCY.name if lead.metric in RATIO_TITLES else lead.metric
     if not {lead.earliest, lead.latest} <= runs.places.keys():

@@ -14,7 +14,6 @@ from typing import Literal
 import numpy as np
 
 from harness.errors import UsageError
-from harness.history.causes import Cause
 from harness.history.changes import Change
 from harness.history.series import Runs
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY, LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE
@@ -56,18 +55,13 @@ class ChangeEvent:
 
     @property
     def lead(self) -> Change:
-        """The change that stands for it."""
+        """The change that stands for it; all have its cause."""
         return self.changes[0]
 
     @property
     def id(self) -> str:
         """8 hex digits that name it on a command line: those of the first word about it, else of its first run."""
         return self.marks[0].id if self.marks else _id_at(self.lead, self.lead.first_bad)
-
-    @property
-    def cause(self) -> Cause:
-        """The same for all of its changes."""
-        return self.lead.cause
 
     @property
     def cases(self) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from harness.history.series import SeriesRow, SeriesValues
 
 if TYPE_CHECKING:
-    from harness.stats.change_points import ChangePoint
+    from harness.stats.change_points.find import ChangePoint
 
 # A level is looked for in so many runs next to a change: earlier ones say little of the machine at the change.
 _NEAR = 30

@@ -102,7 +102,7 @@ def _recent_counts(events: Sequence[ChangeEvent], suite: str, machine_class: str
     counts: Counter[tuple[str, str]] = Counter()
     for event in events:
         if event.recent and event.lead.suite == suite and event.lead.machine_class.startswith(classes):
-            counts[_mark(event), event.cause] += len(event.cases)
+            counts[_mark(event), event.lead.cause] += len(event.cases)
     return ", ".join(f"{mark} {count} {cause}" for (mark, cause), count in counts.items()) or "none"
 
 
@@ -158,7 +158,7 @@ def changes_verdict(events: Sequence[ChangeEvent], *, searched: int, last: int) 
         return "No series has two points yet, so there is nothing to find changes in."
     span = _span(last)
     failing = [event for event in events if event.fails]
-    others = Counter(event.cause for event in events if event.recent and not event.fails and not event.settled)
+    others = Counter(event.lead.cause for event in events if event.recent and not event.fails and not event.settled)
     settled = Counter(STATES[event.state] for event in events if event.recent and event.settled)
     rest = ", ".join(
         f"{count} of {'unknown cause' if cause == 'unknown' else f'the {cause}'}" for cause, count in others.items()
@@ -245,7 +245,7 @@ def _amount(event: ChangeEvent) -> str:
     """`▲ +3.9 % (2.00 -> 2.08 ms)`: more than colour marks the direction."""
     lead = event.lead
     kind = "drift " if lead.kind == "drift" else ""
-    relative = percent(event.ratio, decimals=1) if math.isfinite(event.ratio) else "new"
+    relative = percent(event.ratio) if math.isfinite(event.ratio) else "new"
     if len(event.cases) > 1:
         levels = "median"
     elif lead.unit == "ratio":

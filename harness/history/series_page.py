@@ -73,7 +73,7 @@ def _figures(title: str, values: pd.Series[float], unit: Unit, *, rank: int) -> 
 def _change_text(change: Change | None) -> str:
     if change is None:
         return ""
-    amount = percent(change.ratio, decimals=1) if math.isfinite(change.ratio) else f"from {ratio_text(change.before)}"
+    amount = percent(change.ratio) if math.isfinite(change.ratio) else f"from {ratio_text(change.before)}"
     return f"{change.kind} {amount}, {change.cause}"
 
 

@@ -100,7 +100,7 @@ class Timeline:
 
 def label(change: Change) -> str:
     """By how much it moved, and by what: `▲ +5.1 %, compiler`."""
-    text = percent(change.ratio, decimals=1) if math.isfinite(change.ratio) else "from nothing"
+    text = percent(change.ratio) if math.isfinite(change.ratio) else "from nothing"
     kind = " drift" if change.kind == "drift" else ""
     return f"{'▲' if change.is_worse else '▼'} {text}{kind}, {change.cause}"
 

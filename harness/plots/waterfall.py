@@ -123,7 +123,7 @@ def _figure(step: Step, base_ns: float, unit: Unit) -> str:
     if step.tone is None:
         return f"{unit.text(step.end_ns)} {unit.name}"
     change_ns = step.end_ns - step.start_ns
-    return f"{signed(unit, change_ns)} {unit.name} ({percent(1 + change_ns / base_ns, decimals=1)})"
+    return f"{signed(unit, change_ns)} {unit.name} ({percent(1 + change_ns / base_ns)})"
 
 
 def _draw_steps(canvas: Canvas, steps: Sequence[Step], figures: Sequence[str], unit: Unit, begin_ns: float) -> None:

@@ -293,7 +293,7 @@ def _mean(rows: Rows) -> str:
 def _percent(ratio: float) -> str:
     if ratio >= _LARGEST_RATIO:
         return f"{ratio:.0e}-fold"
-    return percent(ratio, decimals=1)
+    return percent(ratio)
 
 
 # --- The page ---

@@ -193,7 +193,7 @@ def method_line(explanation: Explanation) -> str:
         )
     sides = (explanation.base_elsewhere, explanation.head_elsewhere)
     if explanation.method == "profile":
-        base, head = (percent(side.profiled_ratio, decimals=1) for side in sides)
+        base, head = (percent(side.profiled_ratio) for side in sides)
         how = (
             "Dispatches are timed by the runtime's own profile, in processes beside those that time whole calls; with "
             f"the profile a call takes {base} on base and {head} on head"

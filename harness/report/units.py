@@ -80,8 +80,8 @@ def with_unit(value_ns: float) -> str:
     return f"{unit.text(value_ns)} {unit.name}"
 
 
-def percent(ratio: float, *, decimals: int = 0) -> str:
-    """A ratio as a signed change: 1.12 -> `+12 %`."""
+def percent(ratio: float, *, decimals: int = 1) -> str:
+    """A ratio as a signed change: 1.12 -> `+12.0 %`."""
     return f"{(ratio - 1) * 100:+,.{decimals}f} %"
 
 

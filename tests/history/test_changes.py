@@ -146,7 +146,7 @@ def test_the_compilers_part_of_two_near_changes_is_dated_by_the_ratio(later: int
     (event,) = [
         event
         for event in group_changes(changes, usable_runs(history), 20)
-        if event.cause == "compiler" and STOCK in event.cases
+        if event.lead.cause == "compiler" and STOCK in event.cases
     ]
     assert {latency.series, ratio.series} <= {change.series for change in event.changes}
 

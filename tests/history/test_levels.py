@@ -7,7 +7,7 @@ import pytest
 
 from harness.history.levels import Movement, SeriesChange, movement_between, movement_of
 from harness.history.series import SeriesValues
-from harness.stats.change_points import find_changes
+from harness.stats.change_points.find import find_changes
 from tests.history.made import make_series
 
 QUIET = [1.0, 1.002, 0.998, 1.001, 0.999, 1.003]

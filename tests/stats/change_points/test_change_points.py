@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from benchmarks.history.detection_prices import NOISES, gains
-from harness.stats.change_points import ChangePoint, find_changes
+from harness.stats.change_points.find import ChangePoint, find_changes
 from harness.stats.change_points.model import least_gain
 from harness.stats.pairing import FloatArray
 
