@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from harness.records.case import Case
 from harness.records.run import Build, Check, Reference
 from harness.text import one_line
+from harness.toolchain.own import is_own
 
 # The files of the folder that the commands ran in, as arguments name them: `model.mlir`, `--module=module.vmfb`,
 # `--input=@input0.npy`, `--input=4x8xbf16=@input1.bin`, `--parameters=scope=scope.irpa`.
@@ -53,7 +54,8 @@ def repro_lines(
     if several_toolchains:
         release = one_line(case.toolchain)
         packages = shlex.join([f"iree-base-compiler=={release}", f"iree-base-runtime=={release}"])
-        lines.append(f"# the tools below are those of IREE {release}: pip install {packages}")
+        how = ", which somebody built" if is_own(release) else f": pip install {packages}"
+        lines.append(f"# the tools below are those of IREE {release}{how}")
     lines.append(line(build.command))
     runs = [record.command for record in (reference, check) if record is not None and record.command]
     if build.failure is None and runs:

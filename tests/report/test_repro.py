@@ -47,6 +47,11 @@ def test_what_there_is_decides_where_the_commands_end() -> None:
     assert lines(check=CHECK) == (EXPORT, COMPILE, checked)
     assert lines(build=replace(BUILD, failure=NO), check=CHECK) == (EXPORT, COMPILE)
     assert lines(build=None) == lines(build=Build(case=CASE.name, command=(), cache_key="")) == ()
+    of = {"3.12.0": ": pip install iree-base-compiler==3.12.0 iree-base-runtime==3.12.0"}
+    for release in ("3.12.0", "3.13.0+local.build.9f3a2c"):
+        case = replace(CASE, toolchain=release)
+        said = repro_lines(case, "suites/mm.toml", BUILD, None, None, several_toolchains=True)[1]
+        assert said == f"# the tools below are those of IREE {release}{of.get(release, ', which somebody built')}"
     # Where a plugin failed, exporting fails the same way.
     raised = replace(BUILD, compile_ns=None, failure=NO)
     assert lines(replace(CASE, plugins=("tuned",)), raised) == (EXPORT_VARIANT,)
