@@ -36,7 +36,7 @@ from harness.store.run_directory import load_run
 _NAME = r"[A-Za-z0-9_][A-Za-z0-9_.+-]*"
 _ID = re.compile(_NAME)
 _SUITE = re.compile(rf"{_NAME}(?:/{_NAME})*\.toml")
-_RELEASE = re.compile(r"[0-9][0-9A-Za-z.+-]{0,60}")
+_RELEASE = re.compile(r"[0-9][0-9A-Za-z.-]{0,60}")  # Of the package index, which has no label of somebody's own
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 # What harness.compare.rows says of a side's module, but for the flags that follow.
 _MODULE = re.compile(r"# (?:base|head): (?:module [0-9a-f]{12}|no module|has no such case|was never compiled)")

@@ -46,6 +46,7 @@ RELEASES = f"harness compare iree==3.12.0 iree==3.13.0 --suite {SUITE}"
         ({"within": True}, "harness compare --within results/two"),
         # What has another form gets no command.
         ({"base": {"label": "iree==3.12.0;id"}}, ""),
+        ({"head": {"label": "iree==3.13.0+local.build.9f3a2c"}}, ""),
         ({"head": {"label": "here", "run": "../x"}}, ""),
         ({"head": {"label": "here", "run": "--api-url=x"}, "within": True}, ""),
         *(({"head": {"suite": suite}}, "")
