@@ -18,7 +18,10 @@ COMMANDS = {
         "inspect:bench",
         "Time a model's file under several sets of flags, or toolchains, side by side; no suite is needed.",
     ),
-    "bisect": ("bisect:bisect", "Find the release since which a case is slower, or the flags that make it so."),
+    "bisect": (
+        "bisect:bisect",
+        "Find the release or commit since which a case is slower, or the flags that make it so.",
+    ),
     "check": ("run:check", "Say what is wrong with a suite, or has no effect in it, without compiling anything."),
     "compare": ("compare:compare", "Say of every case whether head is slower or faster than base, by measuring both."),
     "completion": ("inspect:completion", "Print a script that makes a shell complete commands and names of runs."),

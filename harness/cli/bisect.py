@@ -25,9 +25,11 @@ _STATUS: dict[Word, int] = {"good": ExitCode.OK, "bad": ExitCode.REGRESSION, "ca
 
 @app.command
 def bisect(options: BisectOptions | None = None, *, format: PageFormat = "terminal") -> int:
-    """Find the release since which a case is slower, or the flags that make it so.
+    """Find the release or commit since which a case is slower, or the flags that make it so.
 
     harness bisect suites/esrgan.toml --case rdb/stock@cpu --good iree==3.6.0 --bad iree==3.8.0
+
+    harness bisect suites/esrgan.toml --case rdb/stock@cpu --over commits --good 2b05c5dbb2 --bad main
 
     harness bisect suites/esrgan.toml --case rdb/nhwc-tuned@cpu --over flags
 
