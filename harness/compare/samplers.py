@@ -100,18 +100,18 @@ def _arguments(side: Side, case: Case, model: ModelRecord, cache: Path) -> list[
     return arguments
 
 
+@dataclass
 class LatencySampler:
     """Measures one generation after the other in fresh workers, see `measure_both`."""
 
-    def __init__(self, group: Group, settings: Settings, on_round: Callable[[Round], None]) -> None:
-        self._group = group
-        self._settings = settings
-        self._on_round = on_round
-        self._known: Mapping[str, Calibration] = {}
+    group: Group
+    settings: Settings
+    on_round: Callable[[Round], None]
+    known: Mapping[str, Calibration] = field(default_factory=dict)
 
     def __call__(self, number: int) -> Generation:
         """Measure generation 0, 1, ..."""
-        generation, self._known = measure_both(self._group, number, self._settings, self._known, self._on_round)
+        generation, self.known = measure_both(self.group, number, self.settings, self.known, self.on_round)
         return generation
 
 

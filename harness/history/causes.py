@@ -154,8 +154,8 @@ class ChangeEvidence:
 
 def programs_needed(change: SeriesChange, related: Related, runs: Runs) -> Iterator[tuple[str, str]]:
     """Series and run of each point whose program a change's evidence needs."""
-    for edge in change.edges():
-        yield change.row.series, runs.ids[edge]
+    for point in (change.last_good, change.before, change.after, change.point.end):
+        yield change.row.series, runs.ids[change.run(point)]
     for values in (*_under_reference(change, related), *related.get(("baseline", LATENCY.name, "newest"), ())):
         for edge in (change.before, change.after):
             yield values.series, runs.ids[change.run(edge)]

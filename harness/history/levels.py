@@ -70,10 +70,6 @@ class SeriesChange:
         """The place in `Runs` of one of the series' points."""
         return int(self.values.places[point])
 
-    def edges(self) -> tuple[int, ...]:
-        """Places in `Runs` of the runs whose toolchain and module a change names."""
-        return tuple(self.run(point) for point in (self.last_good, self.before, self.after, self.point.end))
-
     @cached_property
     def steps_inside(self) -> list[SeriesChange]:
         """The steps within a drift, which are changes of their own."""

@@ -141,9 +141,6 @@ class WorkerDied(CaseError):
 class WorkerRefused(CaseError):
     """The worker answered that it cannot do what it was asked; it lives on."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__("measure", message)
-
 
 @dataclass(kw_only=True, eq=False)
 class WorkerSession:
@@ -207,7 +204,7 @@ class WorkerSession:
             raise self._died(ended.how_it_ended())
         answer = json.loads(line)
         if not answer["ok"]:
-            raise WorkerRefused(status_text(answer["error"]))
+            raise WorkerRefused("measure", status_text(answer["error"]))
         return dict(answer)
 
     def at_work_on(self) -> str:

@@ -110,6 +110,7 @@ def prepare(
         if variant.plugins
     }
     peers = tuple(apply_peer(peer.name, peer.options, peer.case_label, f"{path}: peers") for peer in suite.peers)
+    tables = [each.model_copy(update={"options": peer.options}) for each, peer in zip(suite.peers, peers, strict=True)]
     missing_peers = {peer.label: reason for peer in peers if (reason := place.missing(peer)) is not None}
     model_ids = {model.name: model_id(model, path) for model in suite.models}
     toolchains = tuple(toolchains) or (find_toolchain(),)
@@ -124,7 +125,7 @@ def prepare(
             toolchain=toolchain.version,
             plugins=plugins,
             devices=found,
-            peers=peers,
+            peers=tables,
             missing_peers=missing_peers,
             selection=selection,
         )

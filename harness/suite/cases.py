@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Protocol
+from typing import Annotated
 
 from cyclopts import Parameter
 from packaging.specifiers import SpecifierSet
@@ -23,6 +23,7 @@ from harness.records.case import ID_DIGITS, Case
 from harness.suite.devices import Presence
 from harness.suite.flags import find_trap, normalised
 from harness.suite.load import Device, Suite, Variant, load_suite
+from harness.suite.schema import PeerTable
 from harness.text import did_you_mean, matching, shown, such_as
 from harness.toolchain.tools import flag_name, merge_flags
 
@@ -144,14 +145,14 @@ def plan_cases(
     toolchain: str,
     plugins: Mapping[str, Sequence[Applied]],
     devices: Mapping[str, Presence],
-    peers: Sequence[SuitePeer] = (),
+    peers: Sequence[PeerTable] = (),
     missing_peers: Mapping[str, str] = MappingProxyType({}),
     selection: Selection = Selection(),
 ) -> tuple[Case, ...]:
     """All cases of a suite under one toolchain, model by model, device by device, the baseline first and peers last.
 
-    Each selected case brings its baseline. `model_ids` are content hashes of the models' definitions; `missing_peers`
-    says why a peer cannot be used here, as a sentence, by label.
+    Each selected case brings its baseline. `model_ids` are content hashes of the models' definitions; `peers` have all
+    of their options, defaults included, and `missing_peers` says why one cannot be used here, by label.
     """
     variants = sorted(suite.variants, key=lambda variant: variant.name != suite.baseline)
     cells = {
@@ -353,27 +354,11 @@ def _not_applicable(variant: Variant, device: Device, toolchain: str, plugins: S
     return None
 
 
-class SuitePeer(Protocol):
-    """What a case holds of a peer with the options that a suite gives it: harness.peers.peer.AppliedPeer."""
-
-    @property
-    def name(self) -> str:
-        """The peer's registered name."""
-
-    @property
-    def label(self) -> str:
-        """What its cases are called, in the place of a variant."""
-
-    @property
-    def options(self) -> Mapping[str, Any]:
-        """All of them, defaults included, as values of JSON."""
-
-
 def peer_cases(
     model: Model,
     model_id: str,
     device: Device,
-    peers: Sequence[SuitePeer],
+    peers: Sequence[PeerTable],
     missing: Mapping[str, str],
     unavailable: str | None,
 ) -> list[Case]:
@@ -381,8 +366,8 @@ def peer_cases(
     if device.backend != "llvm-cpu" or device.more_uris:
         return []
 
-    def identity(peer: SuitePeer) -> str:
-        definition = [model_id, "peer", peer.name, dict(peer.options), device.uri, device.pin, threads_of(device)]
+    def identity(peer: PeerTable) -> str:
+        definition = [model_id, "peer", peer.name, peer.options, device.uri, device.pin, threads_of(device)]
         definition += [{"host": device.host}] if device.host else []
         text = json.dumps(definition, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:ID_DIGITS]
@@ -390,9 +375,9 @@ def peer_cases(
     return [
         Case(
             id=identity(peer),
-            name=f"{model.name}/{peer.label}@{device.name}",
+            name=f"{model.name}/{peer.case_label}@{device.name}",
             model=model.name,
-            variant=peer.label,
+            variant=peer.case_label,
             device=device.name,
             toolchain="",
             baseline=False,
@@ -404,7 +389,7 @@ def peer_cases(
             run_flags=(),
             plugins=(),
             tags=tuple(dict.fromkeys((*model.tags, "peer", *device.tags))),
-            skip=unavailable or missing.get(peer.label),
+            skip=unavailable or missing.get(peer.case_label),
             peer=peer.name,
         )
         for peer in peers

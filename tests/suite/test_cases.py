@@ -11,8 +11,8 @@ from harness.plugins import Applied
 from harness.records.case import Case, Gate
 from harness.suite.cases import across_toolchains, case_meant, parse_shard, suits, unknown_flags
 from harness.suite.load import Device, FlagSet, Suite, Variant
-from harness.suite.schema import PluginTable
-from tests.builders import a_device, a_model, a_peer, a_suite, a_variant, applied, flag_plugin, make_case
+from harness.suite.schema import PeerTable, PluginTable
+from tests.builders import a_device, a_model, a_suite, a_variant, applied, flag_plugin, make_case
 from tests.suite.conftest import WriteSuite, names, plan
 
 
@@ -27,6 +27,7 @@ def suite_with(**fields: Any) -> Suite:
     )
 
 
+ONNXRUNTIME = PeerTable(name="onnxruntime")
 EVERY_CASE = [
     *("small/stock@cpu", "small/fast@cpu", "small/stock@gpu", "small/fast@gpu"),
     *("big/stock@cpu", "big/fast@cpu", "big/stock@gpu", "big/fast@gpu"),
@@ -200,7 +201,7 @@ def test_a_groups_baseline_is_under_the_first_toolchain_that_finds_its_device() 
 
 
 def test_a_peer_is_there_once() -> None:
-    plans = [plan(a_suite(), toolchain=release, peers=[a_peer()]) for release in ("3.12.0", "3.13.0")]
+    plans = [plan(a_suite(), toolchain=release, peers=[ONNXRUNTIME]) for release in ("3.12.0", "3.13.0")]
     assert names(across_toolchains(plans)) == ["net/stock@cpu:3.12.0", "net/stock@cpu:3.13.0", "net/onnxruntime@cpu"]
 
 
@@ -240,7 +241,7 @@ FOUR, EIGHT = "--task_topology_group_count=4", "--task_topology_group_count=8"
     ],
 )
 def test_threads_of_peers_and_of_pools(fields: dict[str, Any], threads: int | None, flags: tuple[str, ...]) -> None:
-    case, *peers = plan(a_suite(devices=(a_device(**fields),)), peers=[a_peer()])
+    case, *peers = plan(a_suite(devices=(a_device(**fields),)), peers=[ONNXRUNTIME])
     assert (case.threads, case.run_flags) == (threads, flags)
     assert all(peer.threads == threads for peer in peers)
 
@@ -353,11 +354,10 @@ def test_the_id_depends_on_all_that_changes_what_is_run() -> None:
 
 # --- peers ---
 
-ONNXRUNTIME = a_peer()
-HALIDE = a_peer("halide", label="halide-tutorial", schedule="tutorial")
+HALIDE = PeerTable(name="halide", label="halide-tutorial", options={"schedule": "tutorial"})
 
 
-def peer_case(*, peer: Any = ONNXRUNTIME, device: Device = DEVICE, **others: Any) -> Case:
+def peer_case(*, peer: PeerTable = ONNXRUNTIME, device: Device = DEVICE, **others: Any) -> Case:
     (case,) = (case for case in plan(a_suite(devices=(device,)), peers=[peer], **others) if case.peer is not None)
     return case
 
@@ -389,10 +389,10 @@ def test_a_peers_cases_are_on_one_llvm_cpu_device_and_are_skipped_where_it_or_th
 
 def test_a_peers_identity_is_engine_options_threads_and_model_and_not_its_label() -> None:
     first = peer_case()
-    assert peer_case(peer=a_peer(label="ort")).id == first.id
+    assert peer_case(peer=PeerTable(name="onnxruntime", label="ort")).id == first.id
     others = (
-        peer_case(peer=a_peer("openvino")),
-        peer_case(peer=a_peer(mode="eager")),
+        peer_case(peer=PeerTable(name="openvino")),
+        peer_case(peer=PeerTable(name="onnxruntime", options={"mode": "eager"})),
         peer_case(device=a_device(threads=2)),
         peer_case(model_ids={"net": "another"}),
     )

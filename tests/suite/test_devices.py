@@ -15,9 +15,10 @@ from harness.records.case import Gate
 from harness.suite import devices as room
 from harness.suite.devices import Presence, each_host, find_devices, fits, patterns_on_each, why_gone
 from harness.suite.load import Suite
+from harness.suite.schema import PeerTable
 from harness.toolchain.devices import DeviceInfo, DeviceProbe, VulkanDriver
 from harness.toolchain.find import Toolchain
-from tests.builders import a_device, a_model, a_peer, a_suite, a_variant
+from tests.builders import a_device, a_model, a_suite, a_variant
 from tests.suite.conftest import plan
 
 Find = Callable[..., Presence]
@@ -126,9 +127,9 @@ def test_each_host_that_fits_has_a_device_of_its_own() -> None:
         ("gpu", ""),
     ]
     assert [host for host, text in HOSTS.items() if fits(suite.devices[0], host, text)] == ["ash"]
-    cases = plan(suite, peers=[a_peer()])
+    cases = plan(suite, peers=[PeerTable(name="onnxruntime")])
     assert len({case.id for case in cases}) == len(cases)
-    alone = plan(each_host(a_fleet_suite(), {"elm": HOSTS["elm"]}), peers=[a_peer()])
+    alone = plan(each_host(a_fleet_suite(), {"elm": HOSTS["elm"]}), peers=[PeerTable(name="onnxruntime")])
     assert {(case.name, case.id) for case in alone} < {(case.name, case.id) for case in cases}
     assert [case.name for case in cases if case.baseline] == [
         f"net/stock@{where}" for where in ("cpu.ash", "cpu.elm", "gpu")
