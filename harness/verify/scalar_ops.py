@@ -39,11 +39,6 @@ def _signed(values: Array, dtype: np.dtype[Any]) -> Array:
     return values.astype(f"u{dtype.itemsize}").view(dtype) if dtype.kind != "b" else values.astype(bool)
 
 
-def _safe(divisors: Array) -> Array:
-    """Divisors of which none is 0: then a quotient is anything."""
-    return np.where(divisors == 0, 1, divisors).astype(divisors.dtype)
-
-
 def _bit_length(values: Array) -> Array:
     """How many bits an unsigned number has, up to its first one."""
     width = 8 * values.dtype.itemsize
@@ -54,24 +49,11 @@ def _bit_length(values: Array) -> Array:
 
 
 def _divided(a: Array, b: Array) -> Array:
-    quotient, rest = a // _safe(b), a % _safe(b)
-    return np.asarray(quotient + ((rest != 0) & ((a < 0) != (b < 0))))
-
-
-def _rest(a: Array, b: Array) -> Array:
-    return np.asarray(a - _divided(a, b) * b)
-
-
-def _floored(a: Array, b: Array) -> Array:
-    return a // _safe(b)
+    return np.asarray((a - np.fmod(a, b)) // b)
 
 
 def _ceiled(a: Array, b: Array) -> Array:
-    return np.asarray(a // _safe(b) + (a % _safe(b) != 0))
-
-
-def _modulo(a: Array, b: Array) -> Array:
-    return a % _safe(b)
+    return np.asarray(a // b + (a % b != 0))
 
 
 def _shifted(function: _Binary) -> _Binary:
@@ -104,15 +86,15 @@ _EXTREMES = _named(maximumf=np.maximum, minimumf=np.minimum, maxnumf=np.fmax, mi
 _STEPS = _named(floor=np.floor, ceil=np.ceil, trunc=np.trunc, roundeven=np.rint, round=_rounded_away)
 _EXACT = _named(negf=np.negative, extf=np.positive, absf=np.abs, copysign=np.copysign)
 _CLASSES = _named(isnan=np.isnan, isinf=np.isinf, isfinite=np.isfinite)
-# Of whole numbers, and of those that are taken without a sign.
+# Of whole numbers, and of those that are taken without a sign. A quotient by 0 is anything, here numpy's 0.
 _INTEGER = {
     **_named(addi=np.add, subi=np.subtract, muli=np.multiply, maxsi=np.maximum, minsi=np.minimum),
     **_named(andi=np.bitwise_and, ori=np.bitwise_or, xori=np.bitwise_xor),
-    **_named(divsi=_divided, remsi=_rest, floordivsi=_floored, ceildivsi=_ceiled),
+    **_named(divsi=_divided, remsi=np.fmod, floordivsi=np.floor_divide, ceildivsi=_ceiled),
     **_named(shli=_shifted(np.left_shift), shrsi=_shifted(np.right_shift)),
 }
 _UNSIGNED = {
-    **_named(maxui=np.maximum, minui=np.minimum, divui=_floored, remui=_modulo, ceildivui=_ceiled),
+    **_named(maxui=np.maximum, minui=np.minimum, divui=np.floor_divide, remui=np.remainder, ceildivui=_ceiled),
     **_named(shrui=_shifted(np.right_shift)),
 }
 # Of i1, for which the same bits mean other things.
