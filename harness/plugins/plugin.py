@@ -80,48 +80,41 @@ class PassPipeline:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TransformSpec:
+class FileStep:
+    """A step that is a file."""
+
+    file: PluginFile
+
+
+class TransformSpec(FileStep):
     """A transform-dialect module for the preprocessing phase, with an entry @__transform_main."""
 
-    file: PluginFile
 
-
-@dataclass(frozen=True, kw_only=True)
-class PdlSpec:
+class PdlSpec(FileStep):
     """A module of PDL patterns for the preprocessing phase."""
 
-    file: PluginFile
 
-
-@dataclass(frozen=True, kw_only=True)
-class TuningSpec:
+class TuningSpec(FileStep):
     """A transform-dialect module that gives lowering configurations to operations in codegen."""
 
-    file: PluginFile
-
 
 @dataclass(frozen=True, kw_only=True)
-class TransformLibrary:
+class TransformLibrary(FileStep):
     """A transform-dialect module that codegen strategies are looked up in."""
 
-    file: PluginFile
     entry: str = ""  # The sequence to run on every executable; "": the one called __kernel_config, which it has to have
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompilerPlugin:
+class CompilerPlugin(FileStep):
     """A shared object that iree-compile loads; it has to be built for exactly the compiler's own revision."""
 
-    file: PluginFile
     activate: tuple[str, ...] = ()  # The identifiers under which it registers what is to be switched on
     flags: tuple[str, ...] = ()  # The plugin's own flags
 
 
-@dataclass(frozen=True, kw_only=True)
-class ExecutablePlugin:
+class ExecutablePlugin(FileStep):
     """A shared object that the runtime of local devices loads, so that dispatches can call functions of it."""
-
-    file: PluginFile
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,5 +167,4 @@ class Applied:
     @property
     def files(self) -> tuple[PluginFile, ...]:
         """The files that its steps read."""
-        found = (getattr(step, "file", None) for step in self.steps)
-        return tuple(file for file in found if file is not None)
+        return tuple(step.file for step in self.steps if isinstance(step, FileStep))

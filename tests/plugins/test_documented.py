@@ -20,10 +20,11 @@ INTERFACES = {
 
 def signatures(code: str) -> dict[str, list[str]]:
     """Of each class its fields with types and defaults, of each function its arguments and result."""
-    found = {}
+    found: dict[str, list[str]] = {}
     for node in ast.parse(code).body:
         if isinstance(node, ast.ClassDef):
-            found[node.name] = [ast.unparse(line) for line in node.body if isinstance(line, ast.AnnAssign)]
+            inherited = [field for base in node.bases for field in found.get(ast.unparse(base), [])]
+            found[node.name] = inherited + [ast.unparse(line) for line in node.body if isinstance(line, ast.AnnAssign)]
         elif isinstance(node, ast.FunctionDef):
             found[node.name] = [ast.unparse(node.args), ast.unparse(node.returns) if node.returns else ""]
     return found
