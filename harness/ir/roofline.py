@@ -153,9 +153,7 @@ def measure_peak(device: str, threads: int, toolchain: Toolchain, *, host_cpu: s
         command = [*toolchain.python_command, str(_WORKER), json.dumps(request)]
         answer = _measured(command, threads, module.with_suffix(".json"))
     except CaseError as error:
-        return Peak(
-            device=device, threads=threads, failure=Failure(stage="measure", message=str(error), stderr=error.stderr)
-        )
+        return Peak(device=device, threads=threads, failure=Failure.of(error))
     operations, moved = answer["operations_per_s"], answer["bytes_per_s"]
     fastest, widest = max(operations, key=operations.__getitem__), max(moved, key=moved.__getitem__)
     return Peak(

@@ -85,13 +85,8 @@ def record(artifact: ModelArtifact, *, cache: Path, suite_folder: Path) -> Model
         parameters=tuple(sorted(artifact.parameters)),
         mlir=_relative(artifact.mlir, cache),
         arguments=tuple(
-            ArgumentRecord(
-                file=_relative(argument.file, cache),
-                shape=argument.shape,
-                dtype=argument.dtype,
-                scalar=argument.scalar,
-            )
-            for argument in artifact.arguments
+            ArgumentRecord(file=_relative(one.file, cache), shape=one.shape, dtype=one.dtype, scalar=one.scalar)
+            for one in artifact.arguments
         ),
         parameter_files={scope: _relative(file, suite_folder) for scope, file in artifact.parameters.items()},
     )

@@ -334,10 +334,6 @@ class OnnxGraph:
         graph = helper.make_graph(self._nodes, self.name, inputs, results, self._weights)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
         inferred = shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
-        for output in inferred.graph.output:
-            tensor = output.type.tensor_type
-            if not (tensor.HasField("shape") and all(size.HasField("dim_value") for size in tensor.shape.dim)):
-                raise ValueError(f"the shape of {output.name} in graph {self.name} is not static")
         del model.graph.output[:]
         model.graph.output.extend(inferred.graph.output)
         checker.check_model(model)
