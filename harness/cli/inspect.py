@@ -5,7 +5,6 @@ import keyword
 import re
 import shlex
 import shutil
-from collections import Counter
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -42,7 +41,6 @@ from harness.stages.options import AblateOptions, BenchOptions, IrOptions, RunOp
 from harness.store.files import writing
 from harness.suite.load import find_list, load_suite
 from harness.suite.schema import Kind, json_schema
-from harness.text import plural
 from harness.toolchain import Toolchain, find_toolchain, installed_environments
 from harness.upstream import write_suites
 
@@ -264,7 +262,9 @@ def new_suite(
     """
     _check_name(name, "suite")
     if source is not None:
-        return _new_from_upstream(source, name, out, config, files)
+        file = write_suites(source, name, out, tell, config=config, files=files)
+        tell(f"{file}: run it with `harness run {file}`, or with --no-measure, which compiles and checks alone")
+        return ExitCode.OK
     if config is not None or files is not None:
         raise UsageError("--config and --files are for tests of iree-test-suites; give --from too")
     file = out / f"{name}.toml"
@@ -274,15 +274,6 @@ def new_suite(
     values = {"name": name, "file": str(file), "mlir": f"{name}.mlir", "subject": "more optimisation", "variant": "o3"}
     _write(out, {f"{name}.toml": "suite.toml.txt", f"{name}.mlir": "program.mlir.txt"}, {**values, "change": change})
     tell(f"{file}: a suite of {name}.mlir in two variants; run it with `harness run {file}`")
-    return ExitCode.OK
-
-
-def _new_from_upstream(source: Path, name: str, out: Path, config: Path | None, files: Path | None) -> int:
-    file, written = write_suites(source, name, out, tell, config=config, files=files)
-    for each in written:
-        for why, tests in Counter(test.why for test in each.left_out).items():
-            tell(f"{each.suite}: without {plural(tests, 'test')}, since {why}")
-    tell(f"{file}: run it with `harness run {file}`, or with --no-measure, which compiles and checks alone")
     return ExitCode.OK
 
 

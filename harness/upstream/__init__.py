@@ -5,6 +5,6 @@ suite that is written from them has the same programs, inputs, right outputs, to
 runs like any other.
 """
 
-from harness.upstream.write import Written, write_suites
+from harness.upstream.write import write_suites
 
-__all__ = ["Written", "write_suites"]
+__all__ = ["write_suites"]

@@ -2,7 +2,6 @@
 
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -10,23 +9,8 @@ import numpy as np
 from harness.models.inputs import Array
 from harness.upstream.files import Files
 from harness.upstream.forms import ModelTest, ModuleFile, SharktankBenchmark, SharktankQuality, Value, read, read_if
-from harness.upstream.program import LeftOut, Program, first_function, latency_limit, target_of
+from harness.upstream.program import LeftOut, Program, device_of, first_function, latency_limit
 from harness.upstream.values import Elements, elements_of, tolerance
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Test:
-    """A test of a model, in whichever of the two forms."""
-
-    name: str
-    mlir: str = ""  # URLs, here and below
-    weights: Mapping[str, str] = field(default_factory=dict)
-    inputs: Sequence[Value] = ()
-    expected: Sequence[Value] = ()
-    compile_flags: Sequence[str] = ()
-    run_flags: Sequence[str] = ()  # Of iree-run-module, with device, function and tolerances
-    limits: Mapping[str, float] = field(default_factory=dict)
-    why_not: str = ""
 
 
 def torch_models(source: Path, config: Path | None, files: Files) -> Iterator[Program | LeftOut]:  # noqa: ARG001
@@ -47,20 +31,19 @@ def torch_models(source: Path, config: Path | None, files: Files) -> Iterator[Pr
             continue
         module_file = _module_file(file, test.modules[0])
         module = read(module_file, ModuleFile)
-        drawn = any(weights.url is None for weights in test.weights)
+        if any(weights.url is None for weights in test.weights):
+            yield LeftOut(name=file.stem, why="its weights are random ones, which upstream makes when it runs")
+            continue
         yield _program(
-            _Test(
-                name=file.stem,
-                mlir=module.mlir,
-                weights={weights.scope: weights.url or "" for weights in test.weights},
-                inputs=test.inputs,
-                expected=test.expected_outputs,
-                compile_flags=module.compiler_flags,
-                run_flags=test.run_args,
-                limits=counts.get(module_file, {}) | latency_limit(test.golden_time_ms, test.tolerance_factor),
-                why_not="its weights are random ones, which upstream makes when it runs" if drawn else "",
-            ),
             files,
+            name=file.stem,
+            mlir=module.mlir,
+            weights={weights.scope: weights.url or "" for weights in test.weights},
+            inputs=test.inputs,
+            expected=test.expected_outputs,
+            compile_flags=module.compiler_flags,
+            run_flags=test.run_args,
+            limits=counts.get(module_file, {}) | latency_limit(test.golden_time_ms, test.tolerance_factor),
         )
 
 
@@ -76,25 +59,25 @@ def sharktank_models(source: Path, config: Path | None, files: Files) -> Iterato
     benchmarks = {name: read_if(file, SharktankBenchmark) for name, file in found.items()}
     for file in sorted(source.rglob("quality_tests/*/*.json")):
         test, name = read(file, SharktankQuality), f"{file.parent.name}-{file.stem}"
-        why_not = "its weights are splat ones, which upstream makes when it runs" if test.real_weights is None else ""
         if test.pipeline_mlir is not None:
-            why_not = "it links a pipeline module, and a case of the harness is one module"
+            yield LeftOut(name=name, why="it links a pipeline module, and a case of the harness is one module")
+            continue
+        if test.real_weights is None:
+            yield LeftOut(name=name, why="its weights are splat ones, which upstream makes when it runs")
+            continue
         golden = benchmarks.get(name)
         said = [f"--device={test.device}"] if test.device is not None else []
         said += [f"--function={test.run_function}"] if test.run_function is not None else []
         yield _program(
-            _Test(
-                name=name,
-                mlir=test.mlir,
-                weights={"model": test.real_weights or ""},
-                inputs=test.inputs,
-                expected=test.outputs,
-                compile_flags=test.compiler_flags,
-                run_flags=[*said, *test.threshold_args],
-                limits=_limits(golden) if isinstance(golden, SharktankBenchmark) else {},
-                why_not=why_not,
-            ),
             files,
+            name=name,
+            mlir=test.mlir,
+            weights={"model": test.real_weights},
+            inputs=test.inputs,
+            expected=test.outputs,
+            compile_flags=test.compiler_flags,
+            run_flags=[*said, *test.threshold_args],
+            limits=_limits(golden) if isinstance(golden, SharktankBenchmark) else {},
         )
     yield from _toy_models(source)
 
@@ -118,33 +101,40 @@ def _limits(test: SharktankBenchmark) -> dict[str, float]:
     return _counts(dispatches, size) | latency_limit(time, factor or 1.1)
 
 
-def _program(test: _Test, files: Files) -> Program | LeftOut:
+def _program(
+    files: Files,
+    *,
+    name: str,
+    mlir: str,  # A URL, as of weights, inputs and right outputs
+    weights: Mapping[str, str],
+    inputs: Sequence[Value],
+    expected: Sequence[Value],
+    compile_flags: Sequence[str],
+    run_flags: Sequence[str],  # Of iree-run-module, with device, function and tolerances
+    limits: Mapping[str, float],
+) -> Program | LeftOut:
     """What a test needs, once all of its files are here."""
-    urls = [test.mlir, *test.weights.values(), *(value.url for value in (*test.inputs, *test.expected) if value.url)]
     found: dict[str, Path] = {}
-    for url in urls if not test.why_not else ():
+    for url in (mlir, *weights.values(), *(value.url for value in (*inputs, *expected) if value.url)):
         file = files.get(url)
         if isinstance(file, str):
-            return LeftOut(name=test.name, why=file)
+            return LeftOut(name=name, why=file)
         found[url] = file
-    if test.why_not:
-        return LeftOut(name=test.name, why=test.why_not)
-    mlir = found[test.mlir]
-    said = {name: value for name, _, value in (flag.partition("=") for flag in test.run_flags)}
+    said = {flag: value for flag, _, value in (flag.partition("=") for flag in run_flags)}
     # Right outputs without a type are .npy files.
-    expected = [_elements(value, found) if value.value else found[str(value.url)] for value in test.expected]
-    dtypes = [value.dtype for value in expected if isinstance(value, Elements)]
-    kept = [flag for flag in test.run_flags if not flag.startswith(("--function=", "--expected_"))]
+    right = [_elements(value, found) if value.value else found[str(value.url)] for value in expected]
+    dtypes = [value.dtype for value in right if isinstance(value, Elements)]
+    kept = [flag for flag in run_flags if not flag.startswith(("--function=", "--expected_"))]
     return Program(
-        name=test.name,
-        target=target_of(test.compile_flags, kept),
-        mlir=mlir,
-        function=said.get("--function") or first_function(mlir),
-        inputs=[_elements(value, found) for value in test.inputs],
-        expected=expected,
-        parameters={scope: found[url] for scope, url in test.weights.items()},
-        more={"tolerance": tolerance(dtypes, test.run_flags)} if expected else {},
-        limits=test.limits,
+        name=name,
+        device=device_of(compile_flags, kept),
+        mlir=found[mlir],
+        function=said.get("--function") or first_function(found[mlir]),
+        inputs=[_elements(value, found) for value in inputs],
+        expected=right,
+        parameters={scope: found[url] for scope, url in weights.items()},
+        more={"tolerance": tolerance(dtypes, run_flags)} if right else {},
+        limits=limits,
     )
 
 
@@ -175,7 +165,7 @@ def _toy_models(source: Path) -> Iterator[Program]:
     def toy(name: str, mlir: Path, function: str, inputs: Sequence[Elements | Array], weights: Path) -> Program:
         return Program(
             name=f"toy-{name}",
-            target=target_of(_TOY_FLAGS, ()),
+            device=device_of(_TOY_FLAGS, ()),
             mlir=mlir,
             function=function,
             inputs=inputs,

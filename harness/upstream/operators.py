@@ -6,20 +6,19 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import UsageError
+from harness.suite.schema import DeviceTable
 from harness.upstream.files import Files
 from harness.upstream.forms import OperatorConfig, TorchOperator, read
-from harness.upstream.program import LeftOut, Program, Target, first_function, latency_limit, target_of
+from harness.upstream.program import LeftOut, Program, device_of, first_function, latency_limit
 from harness.upstream.values import Elements, elements_of, tolerance, values_of
-
-_ONNX_OPERATOR, _TORCH_OPERATOR = "run_module_io_flags.txt", "run_module_io.json"
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Known:
-    """What a configuration says: the target of all tests, and of single ones why they are left out or fail."""
+    """What a configuration says: the device of all tests, and of single ones why they are left out or fail."""
 
     content: OperatorConfig
-    target: Target
+    device: DeviceTable
     root: Path  # Names of tests are relative to it
 
     def why_not(self, name: str) -> str:
@@ -35,24 +34,24 @@ class _Known:
         return {"expect": "fail"} if name in self.content.expected_run_failures else {}
 
 
-def _known(config: Path | None, file: Path, source: Path) -> _Known:
-    """The configuration that a user names, or the only one beside the tests."""
-    root = next((folder for folder in file.parents if (folder / "configs").is_dir()), source)
+def _tests(marker: str, source: Path, config: Path | None) -> Iterator[tuple[Path, _Known]]:
+    """Each test's file, with the configuration that a user names, or the only one beside the tests."""
+    found = sorted(source.rglob(marker))
+    if not found:
+        return
+    root = next((folder for folder in found[0].parents if (folder / "configs").is_dir()), source)
     there = sorted(root.glob("configs/*.json"))
     if config is None and len(there) != 1:
         raise UsageError(f"{root}: configs/ has {len(there)} configurations of its tests; name one with --config")
     content = read(config or there[0], OperatorConfig)
-    return _Known(
-        content=content, target=target_of(content.iree_compile_flags, content.iree_run_module_flags), root=root
-    )
+    device = device_of(content.iree_compile_flags, content.iree_run_module_flags)
+    known = _Known(content=content, device=device, root=root)
+    yield from ((file, known) for file in found)
 
 
 def onnx_operators(source: Path, config: Path | None, files: Files) -> Iterator[Program | LeftOut]:  # noqa: ARG001
     """Tests of ONNX's operators: each a program and a flag file of iree-run-module with raw inputs and outputs."""
-    found = sorted(source.rglob(_ONNX_OPERATOR))
-    known = _known(config, found[0], source) if found else None
-    for file in found:
-        assert known is not None  # noqa: S101 (there is a file)
+    for file, known in _tests("run_module_io_flags.txt", source, config):
         folder, name = file.parent, file.parent.relative_to(known.root).as_posix()
         if why := known.why_not(name):
             yield LeftOut(name=folder.name, why=why)
@@ -68,7 +67,7 @@ def onnx_operators(source: Path, config: Path | None, files: Files) -> Iterator[
         expected = values["--expected_output"]
         yield Program(
             name=folder.name,
-            target=known.target,
+            device=known.device,
             mlir=mlir,
             function=first_function(mlir),
             inputs=values["--input"],
@@ -79,10 +78,7 @@ def onnx_operators(source: Path, config: Path | None, files: Files) -> Iterator[
 
 def torch_operators(source: Path, config: Path | None, files: Files) -> Iterator[Program | LeftOut]:
     """Tests of PyTorch's operators: programs by shape, inputs by formula and seed, right outputs by URL."""
-    found = sorted(source.rglob(_TORCH_OPERATOR))
-    known = _known(config, found[0], source) if found else None
-    for file in found:
-        assert known is not None  # noqa: S101 (there is a file)
+    for file, known in _tests("run_module_io.json", source, config):
         name, test = "/".join(file.parent.parts[-2:]), read(file, TorchOperator)
         if why := known.why_not(name):
             yield LeftOut(name=name, why=why)
@@ -91,7 +87,7 @@ def torch_operators(source: Path, config: Path | None, files: Files) -> Iterator
         there = [path for path in right if isinstance(path, Path)]
         yield Program(
             name=name.replace("/", "-"),
-            target=known.target,
+            device=known.device,
             mlir=file.parent / test.file_name,
             function=test.function_name,
             inputs=list(values_of([argument.Formula for argument in test.flat_args], test.seed)),

@@ -7,17 +7,8 @@ from typing import Any
 
 from harness.metrics import LATENCY
 from harness.models.inputs import Array
+from harness.suite.schema import DeviceTable
 from harness.upstream.values import Elements
-
-
-@dataclass(frozen=True, kw_only=True)
-class Target:
-    """What a test is compiled for and runs on: a device of the suite."""
-
-    uri: str
-    backend: str
-    compile_flags: tuple[str, ...]
-    run_flags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +16,7 @@ class Program:
     """A program, what it is called with, and what is right."""
 
     name: str
-    target: Target
+    device: DeviceTable  # What it is compiled for and runs on
     mlir: Path
     function: str
     inputs: Sequence[Elements | Array] = ()
@@ -50,14 +41,14 @@ _DEFAULT_URI = "local-task"
 _STATISTICS = "--iree-scheduling-dump-statistics"
 
 
-def target_of(compile_flags: Sequence[str], run_flags: Sequence[str]) -> Target:
-    """The target that flags of iree-compile and of iree-run-module choose."""
+def device_of(compile_flags: Sequence[str], run_flags: Sequence[str]) -> DeviceTable:
+    """The device that flags of iree-compile and of iree-run-module choose."""
     pairs = (flag.lstrip("-").partition("=") for flag in reversed((*compile_flags, *run_flags)))
     values = {name: value for name, _, value in pairs}
     device = values.get("iree-hal-target-device", "local").partition("[")[0]
     backend = values.get("iree-hal-target-backends") or values.get("iree-hal-local-target-device-backends")
-    return Target(
-        uri=values.get("device") or _DEFAULT_URI,
+    return DeviceTable(
+        uri=(values.get("device") or _DEFAULT_URI,),
         backend=_BACKENDS.get(device) or backend or "llvm-cpu",
         compile_flags=tuple(flag for flag in compile_flags if not flag.startswith(_STATISTICS)),
         run_flags=tuple(flag for flag in run_flags if not flag.startswith("--device=")),

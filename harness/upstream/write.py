@@ -1,8 +1,8 @@
 """Programs of upstream's tests -> suites, and the files of values that they name."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,12 @@ import tomli_w
 from harness.errors import UsageError
 from harness.models.inputs import Array
 from harness.store.files import writing
+from harness.suite.schema import LONGEST_NAME, DeviceTable
+from harness.text import plural
 from harness.upstream.files import Files
 from harness.upstream.models import sharktank_models, torch_models
 from harness.upstream.operators import onnx_operators, torch_operators
-from harness.upstream.program import LeftOut, Program, Target
+from harness.upstream.program import LeftOut, Program
 from harness.upstream.values import Elements
 
 _Reader = Callable[[Path, Path | None, Files], Iterator[Program | LeftOut]]
@@ -28,24 +30,15 @@ _KINDS: Mapping[str, _Reader] = {
 }
 _VARIANT = "upstream"
 # Calls of operators take microseconds, and there are a thousand of them.
-_BUDGET_S = {"onnx-ops": 600.0}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Written:
-    """What was written of one kind of tests."""
-
-    suite: Path
-    programs: int
-    left_out: tuple[LeftOut, ...]
+_MEASURE = {"onnx-ops": {"measure": {"budget_s": 600.0}}}
 
 
 def write_suites(
     source: Path, name: str, out: Path, say: Callable[[str], None], *, config: Path | None, files: Path | None
-) -> tuple[Path, tuple[Written, ...]]:
-    """Write a suite for each kind of tests below a folder; the file to run, and what was written.
+) -> Path:
+    """Write a suite for each kind of tests below a folder; the file to run.
 
-    Of one kind that file is `NAME.toml`; of several a list of suites, `NAME-KIND.toml`.
+    Of one kind that is the suite `NAME.toml`; of several a list of suites, `NAME-KIND.toml`.
 
     Raises:
         UsageError: the folder has no test that is known, or a test has another form than upstream's.
@@ -59,75 +52,58 @@ def write_suites(
         raise UsageError(
             f"--from {source}: has none of the tests of iree-test-suites ({', '.join(_KINDS)}); give its checkout"
         )
-    names = {kind: f"{name}-{kind}" if len(found) > 1 else name for kind in found}
+    target, description = out / f"{name}.toml", f"Tests of iree-test-suites, from {source.resolve().name}"
+    suites = {kind: target if len(found) == 1 else out / f"{name}-{kind}.toml" for kind in found}
+    for file in (target, *suites.values()):
+        if file.exists():
+            raise UsageError(f"{file}: is there already; choose another name, or another folder with --out")
     with writing(out, "choose another folder with --out"):
         out.mkdir(parents=True, exist_ok=True)
-        written = tuple(_write(out, names[kind], kind, source, each, say) for kind, each in found.items())
-        if len(written) == 1:
-            return written[0].suite, written
-        suites = [each.suite.name for each in written if each.programs]
-        target = _new(out / f"{name}.toml")
-        target.write_text(tomli_w.dumps({"name": name, "description": _of(source), "suites": suites}), encoding="utf-8")
-    return target, written
+        for kind, suite in suites.items():
+            programs = [test for test in found[kind] if isinstance(test, Program)]
+            left_out = [test for test in found[kind] if isinstance(test, LeftOut)]
+            say(f"{suite}: {plural(len(programs), 'test')} of {kind}")
+            for why, number in Counter(test.why for test in left_out).items():
+                say(f"{suite}: without {plural(number, 'test')}, since {why}")
+            if programs:
+                head = "".join(f"# Not in it: {test.name}, since {test.why}.\n" for test in left_out)
+                content = _suite(suite, f"{description}: {kind}", programs)
+                suite.write_text(head + tomli_w.dumps(content | _MEASURE.get(kind, {})), encoding="utf-8")
+        if len(suites) > 1:
+            names = [suite.name for suite in suites.values() if suite.exists()]
+            content = {"name": name, "description": description, "suites": names}
+            target.write_text(tomli_w.dumps(content), encoding="utf-8")
+    return target
 
 
-def _of(source: Path) -> str:
-    return f"Tests of iree-test-suites, from {source.name}"
-
-
-def _new(file: Path) -> Path:
-    if file.exists():
-        raise UsageError(f"{file}: is there already; choose another name, or another folder with --out")
-    return file
-
-
-def _write(
-    out: Path, name: str, kind: str, source: Path, tests: list[Program | LeftOut], say: Callable[[str], None]
-) -> Written:
-    programs = [test for test in tests if isinstance(test, Program)]
-    left_out = tuple(test for test in tests if isinstance(test, LeftOut))
-    suite = _new(out / f"{name}.toml")
-    say(f"{suite}: {len(programs):,} programs of {kind}")
-    if not programs:
-        return Written(suite=suite, programs=0, left_out=left_out)
+def _suite(file: Path, description: str, programs: Sequence[Program]) -> dict[str, Any]:
+    """A suite's content; its values are written into a folder beside it."""
     devices = _device_names(programs)
     content: dict[str, Any] = {
-        "name": name,
-        "description": f"{_of(source)}: {kind}",
+        "name": file.stem,
+        "description": description,
         "baseline": _VARIANT,
-        "models": {test.name: _table(test, out, out / name) for test in programs},
+        "models": {test.name: _table(test, file.parent, file.with_suffix("")) for test in programs},
         "variants": {_VARIANT: {"description": "As upstream compiles it"}},
-        "devices": {
-            device: {
-                "uri": target.uri,
-                "backend": target.backend,
-                "compile_flags": list(target.compile_flags),
-                "run_flags": list(target.run_flags),
-            }
-            for target, device in devices.items()
-        },
+        "devices": {name: table.model_dump(by_alias=True, exclude_defaults=True) for table, name in devices.items()},
         "gates": {
-            f"{test.name}-{metric}"[-100:]: {"metric": metric, "cases": f"{test.name}/*", "at_most": most}
+            f"{test.name}-{metric}"[-LONGEST_NAME:]: {"metric": metric, "cases": f"{test.name}/*", "at_most": most}
             for test in programs
             for metric, most in test.limits.items()
         },
     }
     if len(devices) > 1:
-        content["matrix"] = {"include": [f"{test.name}/*@{devices[test.target]}" for test in programs]}
-    if kind in _BUDGET_S:
-        content["measure"] = {"budget_s": _BUDGET_S[kind]}
-    head = "".join(f"# Not in it: {test.name}, since {test.why}.\n" for test in left_out)
-    suite.write_text(head + tomli_w.dumps({key: value for key, value in content.items() if value}), encoding="utf-8")
-    return Written(suite=suite, programs=len(programs), left_out=left_out)
+        content["matrix"] = {"include": [f"{test.name}/*@{devices[test.device]}" for test in programs]}
+    return content
 
 
-def _device_names(programs: list[Program]) -> dict[Target, str]:
-    """A name for each target: `cpu`, or of several for one kind of device `cpu`, `cpu-2`, ..."""
-    names: dict[Target, str] = {}
-    for target in dict.fromkeys(test.target for test in programs):
-        kind = "cpu" if target.uri.startswith("local") else target.uri.partition(":")[0]
+def _device_names(programs: Sequence[Program]) -> dict[DeviceTable, str]:
+    """A name for each device: `cpu`, or of several of one kind `cpu`, `cpu-2`, ..."""
+    names: dict[DeviceTable, str] = {}
+    for device in dict.fromkeys(test.device for test in programs):
+        kind = "cpu" if device.uris[0].startswith("local") else device.uris[0].partition(":")[0]
         alike = sum(name.partition("-")[0] == kind for name in names.values())
-        names[target] = f"{kind}-{alike + 1}" if alike else kind
+        names[device] = f"{kind}-{alike + 1}" if alike else kind
     return names
 
 
