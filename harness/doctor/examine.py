@@ -171,8 +171,9 @@ def _frequency(cpu: dict[str, Any]) -> Iterator[Finding]:
     if governor == "performance":
         yield _ok("the frequency governor is performance")
     elif governor is not None:
+        span = f" between {cpu['min_mhz']:g} and {cpu['max_mhz']:g} MHz" if {"min_mhz", "max_mhz"} <= cpu.keys() else ""
         yield _warning(
-            f"the frequency governor is {governor}: cores change speed with their load",
+            f"the frequency governor is {governor}: cores change speed with their load{span}",
             "hold it while measuring",
             "sudo cpupower frequency-set --governor performance",
         )

@@ -128,6 +128,7 @@ def capture_cpu(files: SystemFiles) -> dict[str, Any]:
             "model_number": as_integer(first.get("model")),
             "flags": _code_flags(first),
             **_cores(files),
+            **_frequencies(),
             "governor": ", ".join(sorted(governors)) or None,
             "frequency_driver": files.text(f"{_CPU}/cpu0/cpufreq/scaling_driver"),
             "turbo": _turbo(files),
@@ -173,6 +174,7 @@ def _cores(files: SystemFiles) -> dict[str, Any]:
         "physical_cores": physical,
         "usable_cores": usable_cores(),
         "cores_by_kind": list(map(_cpu_list, kinds)) if len(kinds := core_kinds(files)) > 1 else None,
+        "isolated_cores": files.text(f"{_CPU}/isolated"),
         "smt": bool(smt) if smt is not None else (logical > physical if logical and physical else None),
     }
 
@@ -211,6 +213,18 @@ def _cpu_list(cpus: frozenset[int]) -> str:
         else:
             parts.append([cpu])
     return ",".join(f"{part[0]}-{part[-1]}" if len(part) > 1 else f"{part[0]}" for part in parts)
+
+
+def _frequencies() -> dict[str, int | None]:
+    """Over all cores the highest maximum and the lowest minimum, in MHz."""
+    try:
+        found = psutil.cpu_freq(percpu=True)
+    except (AttributeError, NotImplementedError, OSError, RuntimeError):  # as on some Apple and virtual machines
+        found = []
+    return {
+        "max_mhz": round(max((core.max for core in found), default=0)) or None,
+        "min_mhz": round(min((core.min for core in found), default=0)) or None,
+    }
 
 
 def _turbo(files: SystemFiles) -> bool | None:

@@ -59,6 +59,7 @@ QUIET: Environment = {
         "model": "AMD EPYC",
         "logical_cores": 32,
         "usable_cores": 32,
+        "isolated_cores": "2-31",
         "smt": False,
         "governor": "performance",
         "frequency_driver": "acpi-cpufreq",

@@ -49,7 +49,7 @@ def cache_files(index: int, level: int, kind: str, size: str) -> dict[str, str]:
 
 
 # What psutil says of the machine that runs the tests, whatever files it is given.
-MEASURED = {"logical_cores", "physical_cores", "usable_cores"}
+MEASURED = {"logical_cores", "physical_cores", "usable_cores", "max_mhz", "min_mhz"}
 X86 = "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 140\n"
 ARM = "processor\t: 0\nFeatures\t: fp asimd sve bf16 i8mm crc32\nCPU implementer\t: 0x41\nCPU part\t: 0xd40\n"
 ARM_FLAGS = ["asimd", "bf16", "i8mm", "sve"]
@@ -77,6 +77,7 @@ def test_a_real_machine_that_saves_power(tmp_path: Path) -> None:
             VENDOR: "LENOVO\n",
             PRODUCT: "20W0003AGE\n",
             f"{CPU}/smt/active": "1\n",
+            f"{CPU}/isolated": "\n",
             f"{CPU}/intel_pstate/no_turbo": "0\n",
             **cache_files(0, 1, "Data", "48K"),
             **cache_files(1, 1, "Instruction", "32K"),
@@ -111,10 +112,13 @@ def test_a_real_machine_that_saves_power(tmp_path: Path) -> None:
     assert captured["memory"]["transparent_huge_pages"] == "always"
 
 
-def test_time_that_the_host_gave_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_psutil_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     counted = {"user": 800, "nice": 0, "system": 150, "irq": 0, "softirq": 0, "steal": 50, "idle": 9000}
     monkeypatch.setattr(psutil, "cpu_times", lambda: Mock(**counted, _asdict=lambda: counted))
-    assert capture_environment()["load"]["steal_percent"] == 5.0
+    monkeypatch.setattr(psutil, "cpu_freq", Mock(side_effect=NotImplementedError))
+    captured = capture_environment()
+    assert captured["load"]["steal_percent"] == 5.0
+    assert "max_mhz" not in captured["cpu"]
 
 
 @pytest.mark.parametrize(
@@ -166,7 +170,7 @@ CPUS_1 = {f"{GROUP}/cpu/cpu.cfs_quota_us": "50000\n", f"{GROUP}/cpu/cpu.cfs_peri
         ({LAYOUT: "2", PERSONALITY: "00040000"}, "process", {"aslr": False}),
         ({LAYOUT: "1"}, "process", {"aslr": True}),
         ({HUGE_PAGES: "always [madvise] never"}, "memory", {"transparent_huge_pages": "madvise"}),
-        ({f"{CPU}/cpufreq/boost": "1"}, "cpu", {"turbo": True}),
+        ({f"{CPU}/isolated": "4-7\n", f"{CPU}/cpufreq/boost": "1"}, "cpu", {"isolated_cores": "4-7", "turbo": True}),
         ({"proc/cpuinfo": ARM}, "cpu", {"model": "Arm implementer 0x41, part 0xd40", "flags": ARM_FLAGS}),
         # A container's groups of version 2, where its parent's limit binds, and of version 1 with its own as the root.
         (
