@@ -4,6 +4,7 @@ It is the harness's own worker, nanny and all; only what compiles and measures i
 cache, and are sent and checked as ever.
 """
 
+import asyncio
 import sys
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,9 @@ def main(address: str, name: str, events: str, work: str) -> None:
     changed: Any = processes
     changed.HostPlugin = SimulatedHost
     access = access_to(address, "ADDRESS", None, trust_network=False)
-    serve_worker(access, offer_of(name, _work.cores), Limits(seconds=60.0), lambda text: print(text, flush=True))
+    asyncio.run(
+        serve_worker(access, offer_of(name, _work.cores), Limits(seconds=60.0), lambda text: print(text, flush=True))
+    )
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ What a fleet needs is an extra, so that it is imported in the commands, once it 
 
 from __future__ import annotations
 
+import asyncio
 import math
 import os
 from collections.abc import Iterator
@@ -153,7 +154,7 @@ def scheduler(
     from harness.fleet.processes import serve_scheduler
 
     access = _access_of_server("scheduler", listen, "--listen", member, as_root=as_root)
-    serve_scheduler(access, lost_after_s=lost_after, say=tell)
+    asyncio.run(serve_scheduler(access, lost_after_s=lost_after, say=tell))
     return ExitCode.OK
 
 
@@ -180,7 +181,7 @@ def worker(options: WorkerOptions) -> int:
     offer = offer_of_this_host(name, options.jobs or os.cpu_count() or 1, options.host_class)
     print_text(offer_text(offer))
     limits = compile_limits(options.compile_timeout, options.compile_memory)
-    serve_worker(access, offer, limits, tell, options.patience or math.inf)
+    asyncio.run(serve_worker(access, offer, limits, tell, options.patience or math.inf))
     return ExitCode.OK
 
 

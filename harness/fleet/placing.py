@@ -309,23 +309,18 @@ def why_nowhere(need: Need, hosts: Collection[Host]) -> str:
 
 def devices_of_fleet(suite: Suite, offers: Collection[Offer]) -> dict[str, Presence]:
     """Each of a suite's devices by name: as it is on the hosts that have it, or why none has."""
-    there = {offer.name: offer.devices(suite) for offer in offers}
+    hosts = [Host.of(offer, suite) for offer in sorted(offers, key=lambda offer: offer.name)]
     found: dict[str, Presence] = {}
-    for device in suite.devices:
-        missing = {
-            offer.name: _missing(device, offer, there[offer.name][device.name])
-            for offer in sorted(offers, key=lambda offer: offer.name)
-        }
-        has = [there[name][device.name] for name, why in missing.items() if not why]
+    for device in (device.name for device in suite.devices):
+        has = [host.record.environment for host in hosts if not host.missing[device]]
         if has:
+            facts = dict.fromkeys(environment["devices"][device] for environment in has)
+            names = dict.fromkeys(_device_names(environment).get(device, "") for environment in has)
             # Each host has an environment of its own, which its cases get once it is known.
-            found[device.name] = Presence(
-                facts=" or ".join(dict.fromkeys(presence.facts for presence in has)),
-                name=" or ".join(dict.fromkeys(presence.name for presence in has if presence.name)),
-            )
+            found[device] = Presence(facts=" or ".join(facts), name=" or ".join(filter(None, names)))
         else:
-            said = "; ".join(f"{name}: {why}" for name, why in missing.items())
-            found[device.name] = Presence(missing=f"no host of the fleet has it ({said})")
+            said = "; ".join(f"{host.name}: {host.missing[device]}" for host in hosts)
+            found[device] = Presence(missing=f"no host of the fleet has it ({said})")
     return found
 
 

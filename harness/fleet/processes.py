@@ -110,7 +110,7 @@ class FleetPlugin(SchedulerPlugin):
         }
 
 
-def serve_scheduler(access: Access, *, lost_after_s: float, say: Callable[[str], None]) -> None:
+async def serve_scheduler(access: Access, *, lost_after_s: float, say: Callable[[str], None]) -> None:
     """Run a scheduler until a signal ends it."""
     own_versions()  # of the code that runs here, whatever the checkout is later
     from_dask = logging.StreamHandler()  # of connections and workers that fail
@@ -118,11 +118,7 @@ def serve_scheduler(access: Access, *, lost_after_s: float, say: Callable[[str],
     from_dask.setFormatter(logging.Formatter("Dask: %(message)s"))
     logging.getLogger("distributed").handlers = [from_dask]
     logging.getLogger("distributed.scheduler").setLevel(logging.CRITICAL)  # of a host that is lost, the client tells
-    with dask.config.set({**_SCHEDULER_SETTINGS, "distributed.scheduler.worker-ttl": lost_after_s}):
-        asyncio.run(_serve_scheduler(access, say))
-
-
-async def _serve_scheduler(access: Access, say: Callable[[str], None]) -> None:
+    dask.config.set({**_SCHEDULER_SETTINGS, "distributed.scheduler.worker-ttl": lost_after_s})
     async with stopped_by_signal() as stop:
         try:
             scheduler = Scheduler(
@@ -211,10 +207,7 @@ def wait_for_place(
     say: Callable[[str], None],
     is_over: Callable[[], bool] = lambda: False,
 ) -> UsageError | None:
-    """Wait until a scheduler lets a host in, or for the end; why none did, once patience is over.
-
-    Each new reason is said once.
-    """
+    """Wait until a scheduler lets a host in, or for the end, and say each new reason; why none did in that time."""
     deadline, said = time.monotonic() + patience_s, ""
     while not is_over() and (why := _why_no_place(access, name)) is not None:
         if time.monotonic() >= deadline:
@@ -242,7 +235,7 @@ def _why_no_place(access: Access, name: str) -> UsageError | None:
     )
 
 
-def serve_worker(
+async def serve_worker(
     access: Access, offer: Offer, limits: Limits, say: Callable[[str], None], patience_s: float = math.inf
 ) -> None:
     """Take part in a fleet until a signal ends it, or its patience with a scheduler that has gone.
@@ -251,13 +244,7 @@ def serve_worker(
     answers. No child of a task may use more than the limits.
     """
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is said here, in a sentence
-    with dask.config.set(WORKER_SETTINGS):
-        asyncio.run(_serve_worker(access, offer, limits, say, patience_s))
-
-
-async def _serve_worker(
-    access: Access, offer: Offer, limits: Limits, say: Callable[[str], None], patience_s: float
-) -> None:
+    dask.config.set(WORKER_SETTINGS)
     name, address = offer.name, str(access)
     has_joined = False
     async with stopped_by_signal() as stop:
@@ -325,7 +312,7 @@ class HostPlugin(WorkerPlugin):
 
     def setup(self, worker: Worker) -> None:  # noqa: ARG002 (Dask's signature)
         """Be the host from here on."""
-        global _host
+        global this_host
         self.offer = replace(self.offer, versions=own_versions())  # a nanny may outlive an update
         # Ctrl-C goes to all processes of a terminal, and this one is ended by its nanny. A handler that does nothing is
         # not inherited by children, as SIG_IGN would be.
@@ -336,7 +323,7 @@ class HostPlugin(WorkerPlugin):
         tempfile.tempdir = None
         self._temporary = own_temporary_folder()
         self._temporary.__enter__()
-        _host = self
+        this_host = self
 
     def teardown(self, worker: Worker) -> None:  # noqa: ARG002 (Dask's signature)
         """End what the host has started; the threads that wait for it then end too."""
@@ -344,22 +331,17 @@ class HostPlugin(WorkerPlugin):
         self._temporary.__exit__(None, None, None)
 
 
-_host: HostPlugin  # since `setup`
+this_host: HostPlugin  # Since `setup`; for tasks that run on it
 
 
 def startup_offer(worker: Worker) -> str:  # noqa: ARG001 (Dask's signature)
     """What the worker tells the scheduler when it joins."""
-    return to_text(host().offer)
-
-
-def host() -> HostPlugin:
-    """This host, for tasks that run on it."""
-    return _host
+    return to_text(this_host.offer)
 
 
 def limits_here(asked: Limits) -> Limits:
     """What a child may use that a task starts here: as much as it asks for, and no more than the host gives."""
-    given = host().limits
+    given = this_host.limits
     seconds = min((each.seconds for each in (asked, given) if each.seconds is not None), default=None)
     memory = min((each.memory_bytes for each in (asked, given) if each.memory_bytes is not None), default=None)
     return Limits(seconds=seconds, memory_bytes=memory)

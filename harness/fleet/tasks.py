@@ -13,9 +13,9 @@ from harness.cache import cache_root
 from harness.compare.samplers import Module, group_of_row, measure_both, sample_compiles, settings_of_row
 from harness.compile import BuildCache, CompileRequest
 from harness.errors import CaseError, HarnessError, RunError
-from harness.fleet import packing
+from harness.fleet import packing, processes
 from harness.fleet.packing import Item, Packed, build_items, item_of, pack, read_chunk, small_ones, unpack, write_chunk
-from harness.fleet.processes import host, limits_here
+from harness.fleet.processes import limits_here
 from harness.ir.roofline import measure_peak, peak_threads
 from harness.machine.environment import processor_identity
 from harness.measure import Calibration, last_core
@@ -210,10 +210,8 @@ def measure(task: GroupTask, wanted: Wanted | None, asked: Collection[str], tool
         case, peak = task.cases[0], None
         threads = peak_threads(case)
         if toolchain is not None and threads is not None:
-            cache = cache_root() / "peaks"
-            peak = measure_peak(
-                case.device, threads, toolchain, host_cpu=processor_identity(host().offer.environment), cache=cache
-            )
+            host_cpu = processor_identity(processes.this_host.offer.environment)
+            peak = measure_peak(case.device, threads, toolchain, host_cpu=host_cpu, cache=cache_root() / "peaks")
         results: list[Round | Losses] = []
         if wanted is not None:
             results.extend(run_generation(wanted, runnable, task.checks, task.given_up))

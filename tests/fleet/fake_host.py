@@ -1,5 +1,6 @@
 """A host of a fleet with scripted tools: `python -m tests.fleet.fake_host ADDRESS NAME FOLDER`."""
 
+import asyncio
 import json
 import os
 import sys
@@ -53,7 +54,7 @@ def main(address: str, name: str, folder: str) -> None:
     offered = {tools.version: OfferedToolchain(compiler_sha256=tools.compiler_sha256, cpu=_CPU)}
     offer = make_offer(name, cores=2, toolchains=offered)
     access = access_to(address, "ADDRESS", None, trust_network=False)
-    serve_worker(access, offer, Limits(seconds=60.0), lambda text: print(text, flush=True))
+    asyncio.run(serve_worker(access, offer, Limits(seconds=60.0), lambda text: print(text, flush=True)))
 
 
 if __name__ == "__main__":

@@ -97,7 +97,8 @@ def test_hosts_join_work_alone_and_leave(world: _World) -> None:
                 time.sleep(0.02)
             with tasks._alone():
                 limits = processes.limits_here(Limits(seconds=10.0, memory_bytes=2**40))
-                return processes.host().offer.name, limits, daskish & set(os.environ), Path(os.environ["TMPDIR"]).name
+                name = processes.this_host.offer.name
+                return name, limits, daskish & set(os.environ), Path(os.environ["TMPDIR"]).name
 
         daskish = {"PYTHONHASHSEED", "OMP_NUM_THREADS", "MALLOC_TRIM_THRESHOLD_"} - set(os.environ)
 

@@ -82,7 +82,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(packing, "get_toolchains", lambda *_, **__: (world.theirs,))
     monkeypatch.setattr(tasks, "_alone", contextlib.nullcontext)
     monkeypatch.setattr(
-        processes, "_host", SimpleNamespace(offer=make_offer("host-a"), limits=Limits(seconds=5.0)), False
+        processes, "this_host", SimpleNamespace(offer=make_offer("host-a"), limits=Limits(seconds=5.0)), False
     )
     monkeypatch.setattr(session, "WORKER", Path(fake_worker.__file__))
     script = {"log": str(tmp_path / "turns"), "per_call_ns": {"head": 2_000_000}}
