@@ -76,8 +76,6 @@ MINUS = "\N{MINUS SIGN}"  # as in static/format.js
 _PLACES = 48
 _LEVELS = string.digits + string.ascii_lowercase + string.ascii_uppercase
 _LEAST_SPAN = 0.05  # of the median: noise of one percent has to look small
-# What turns the direction of all text behind it.
-_DIRECTION = re.compile("[\u202a-\u202e\u2066-\u2069]")
 
 
 def metric_title(metric: str) -> str:
@@ -88,7 +86,7 @@ def metric_title(metric: str) -> str:
 
 def cut(text: object, longest: int = _LONGEST) -> str:
     """A text on one line; `…` says that it went on."""
-    line = one_line(_DIRECTION.sub(" ", str(text)))
+    line = one_line(str(text))
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
 
 

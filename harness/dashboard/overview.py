@@ -257,10 +257,7 @@ def _failures(gathered: Gathered) -> dict[str, list[Facts]]:
 
 
 def lately(gathered: Gathered) -> list[Change]:
-    """Changes of the last 30 days of the history, the newest first.
-
-    Those of the reference toolchain are left out, and those of a size that are below its floor, as in comparisons.
-    """
+    """Changes of the last 30 days of the history, the newest first, but small ones and the reference toolchain's."""
     if gathered.runs.empty:
         return []
     newest = seconds(gathered.runs["started"].iloc[-1])
