@@ -145,10 +145,7 @@ def _paths(place: str, *runs: str) -> list[str]:
 
 
 def compare_command(change: Change, runs: Mapping[str, Mapping[str, Any]], place: str) -> str:
-    """The command line that compares what was before a change with what came after.
-
-    Toolchains are compared where they differ, which works on every machine; else the two runs.
-    """
+    """The command line that compares before and after a change: toolchains, as every machine can, or else runs."""
     if change.peer:
         return ""
     ends = (change.last_good, change.first_bad)

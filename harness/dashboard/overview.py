@@ -173,7 +173,6 @@ def _cell(outcome: Outcome, baselines: Mapping[str, str], gathered: Gathered) ->
 LATELY_DAYS = 30  # before the newest run
 _RECENT = 10  # runs whose noise stands for the machine today
 _SERIES = 5  # of one group
-_SERIES_COUNTED = 2  # where only counted figures changed, which many cases often do alike
 Facts = dict[str, Any]
 
 
@@ -286,7 +285,6 @@ def _groups(gathered: Gathered) -> dict[str, list[Facts]]:
 def _group(gathered: Gathered, changes: Sequence[Change]) -> Facts:
     # Times before counted figures, and the largest first: what people look for.
     ordered = sorted(changes, key=lambda change: (change.unit != "ns", -abs(np.log(max(change.ratio, 1e-9)))))
-    most = _SERIES if any(change.unit in ("ns", "ratio") for change in changes) else _SERIES_COUNTED
     worse, first = sum(change.is_worse for change in changes), ordered[0]
     return {
         "first": first,  # of which cause, evidence and toolchains are said
@@ -294,8 +292,8 @@ def _group(gathered: Gathered, changes: Sequence[Change]) -> Facts:
         "commits": _commits(gathered, first),
         "worse": worse,
         "better": len(changes) - worse,
-        "lines": [_line(gathered, change) for change in ordered[:most]],
-        "more": max(0, len(changes) - most),
+        "lines": [_line(gathered, change) for change in ordered[:_SERIES]],
+        "more": max(0, len(changes) - _SERIES),
     }
 
 

@@ -262,10 +262,7 @@ def _toolchain(diagnosis: Diagnosis) -> Iterator[Finding]:
 
 
 def _devices(diagnosis: Diagnosis) -> Iterator[Finding]:
-    """What each driver offers, and what `vulkan` comes to for devices of suites that say which driver.
-
-    Nothing is wrong with a machine that has no GPU, unless somebody wants to use one.
-    """
+    """What each driver offers, those of Vulkan by name too; no GPU is a fault only where somebody asks for one."""
     if not diagnosis.probes:
         yield _missing("no device can be looked for without IREE's tools")
     named = [(probe.driver, probe.driver, probe) for probe in diagnosis.probes]

@@ -239,10 +239,7 @@ def _cpu(side: Side, case: Case) -> str:
 
 
 class FleetBench(Executor):
-    """A fleet, to which this process is connected, in the place of this machine.
-
-    It is planned for the hosts that are there when it is made; later ones help.
-    """
+    """A fleet in the place of this machine, planned for the hosts that are there when it is made; later ones help."""
 
     def __init__(
         self, fleet: Fleet, like: Mapping[str, str] | None = None, planned: Mapping[str, str] | None = None

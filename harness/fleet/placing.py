@@ -272,10 +272,7 @@ def preference(name: str, host: str) -> int:
 
 
 def place(needs: Sequence[Need], hosts: Sequence[Host], kept: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The host of each group, by the group's name; a group that fits nowhere is left out.
-
-    No host takes more of the groups that fit the same hosts than its share, rounded up.
-    """
+    """The host of each group that fits one, by name; of groups that fit the same hosts, each gets its share at most."""
     names = {host.name for host in hosts}
     placed = {name: host for name, host in (kept or {}).items() if host in names}
     fitting = {need.name: tuple(host.name for host in hosts if not unfit(need, host)) for need in needs}

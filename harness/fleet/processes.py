@@ -238,11 +238,7 @@ def _why_no_place(access: Access, name: str) -> UsageError | None:
 async def serve_worker(
     access: Access, offer: Offer, limits: Limits, say: Callable[[str], None], patience_s: float = math.inf
 ) -> None:
-    """Take part in a fleet until a signal ends it, or its patience with a scheduler that has gone.
-
-    Where the scheduler goes away, what is under way here is given up, and the host joins again as soon as a scheduler
-    answers. No child of a task may use more than the limits.
-    """
+    """Take part in a fleet until a signal ends it, or its patience with a scheduler that has gone."""
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is said here, in a sentence
     dask.config.set(WORKER_SETTINGS)
     name, address = offer.name, str(access)

@@ -253,11 +253,7 @@ class RowTask:
 
 @_task
 def measure_row(row: RowTask, number: int, known: Mapping[str, Calibration]) -> Answer:
-    """Measure one generation of a row of a comparison.
-
-    Its value is a Failure, or the generation, its rounds in their order, and what the first one on a host tells the
-    others there.
-    """
+    """Measure a generation of a row; its value is a Failure, or the generation, its rounds, and what fills a turn."""
     rounds: list[Round] = []
     with _alone():
         try:

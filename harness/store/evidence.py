@@ -9,10 +9,7 @@ from harness.text import one_line
 
 
 class Evidence:
-    """A run's records by name of the case or the model, its rounds by group, and peaks by host and device.
-
-    A later record of the same one (after --resume) replaces an earlier one.
-    """
+    """A run's records by case or model, its rounds by group; of two of one case (after --resume) the later holds."""
 
     def __init__(self, run: Run) -> None:
         self.builds = {build.case: build for build in run.builds}

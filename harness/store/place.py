@@ -117,10 +117,7 @@ class Place:
         return found
 
     def fetch(self, names: Iterable[str] | None = None) -> None:
-        """Bring folders, or the marks, into `local`, which has nothing to do where they lie there.
-
-        A folder that has not changed is not fetched again; for one that is refused, `refused` says why.
-        """
+        """Bring folders, or the marks, into `local`, if they do not lie there; `refused` says why one is not."""
 
     def put(self, folder: Path, settle: Callable[[Path], None]) -> bool:
         """Copy a run's or a comparison's folder to this place under its name; False: the same one is there already.
