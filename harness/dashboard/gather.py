@@ -34,7 +34,6 @@ FROM points WHERE run IN (SELECT run FROM runs)
 WINDOW w AS (PARTITION BY series ORDER BY started, run, "case")
 ORDER BY series, started, run, "case"
 """
-_LAST = 1  # run that counts as recent, which pages do not ask for
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +90,7 @@ class Gathered:
     def settled(self) -> Mapping[Change, ChangeEvent]:
         """The event of each change that somebody knows of, put together as `harness history --changes` does."""
         marks = self.history.marks.acknowledgements
-        events = group_changes(self.changes, usable_runs(self.history), _LAST, marks) if marks else []
+        events = group_changes(self.changes, usable_runs(self.history), last=1, marks=marks) if marks else []
         return {change: event for event in events if event.settled for change in event.changes}
 
     def said(self, change: Change) -> str:

@@ -103,20 +103,13 @@ def _heat_map(outcomes: Sequence[Outcome], gathered: Gathered) -> dict[str, Any]
     baselines = _baselines(outcomes)
     same = set(baselines.values())
     baseline = (next(iter(same)), "") if len(same) == 1 else None
-    by_variant: dict[tuple[str, str], dict[str, Outcome]] = defaultdict(dict)
+    cells = {(each["variant"], each["peer"], each["model"]): _cell(each, baselines, gathered) for each in outcomes}
+    found = dict.fromkeys((variant, peer) for variant, peer, _ in cells)
     # The baseline comes first, and other engines last.
-    for outcome in sorted(outcomes, key=lambda outcome: bool(outcome["peer"])):
-        by_variant[outcome["variant"], outcome["peer"]][outcome["model"]] = outcome
-    variants = sorted(by_variant, key=lambda variant: variant != baseline)
+    variants = sorted(found, key=lambda variant: (variant != baseline, bool(variant[1])))
     models = list(dict.fromkeys(outcome["model"] for outcome in outcomes))
     # Columns are variants, rows models; and turned round where there are more variants.
-    columns = [
-        [
-            _cell(own[model], baselines, gathered) if model in (own := by_variant[variant]) else Cell()
-            for model in models
-        ]
-        for variant in variants
-    ]
+    columns = [[cells.get((*variant, model), Cell()) for model in models] for variant in variants]
     names = [f"{name} (baseline)" if (name, peer) == baseline else name for name, peer in variants]
     is_turned = len(variants) > len(models)
     rows = columns if is_turned else [list(row) for row in zip(*columns, strict=True)]

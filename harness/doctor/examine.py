@@ -92,7 +92,7 @@ class Diagnosis:
             "devices": [*_devices(self)],
             "peers": [*_peers(self.peers)],
             "machine": [*_machine(machine, load, cpu.get("logical_cores", 1))],
-            "processor": [*_processor(cpu), *_frequency(cpu)],
+            "processor": [*_processor(cpu)],
             "memory": [*_memory(self.environment["memory"], process)],
             "process": [*_process(process, self.own_time)],
             "counters": [_counters(self.counters)],
@@ -164,9 +164,6 @@ def _processor(cpu: dict[str, Any]) -> Iterator[Finding]:
             "turn it off while measuring",
             "echo off | sudo tee /sys/devices/system/cpu/smt/control",
         )
-
-
-def _frequency(cpu: dict[str, Any]) -> Iterator[Finding]:
     governor = cpu.get("governor")
     if governor == "performance":
         yield _ok("the frequency governor is performance")

@@ -11,7 +11,6 @@ import shlex
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -193,7 +192,7 @@ class _Merge:
     def _say(self, name: str, source: str, fate: Fate, why: str = "") -> None:
         self.outcomes.append(Outcome(name=shown(name), source=source, fate=fate, why=why))
 
-    @contextmanager
+    @contextlib.contextmanager
     def _refusing(self, name: str, source: str) -> Iterator[None]:
         """What goes wrong with one folder costs no other."""
         try:

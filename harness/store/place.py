@@ -19,7 +19,6 @@ from harness.errors import HarnessError, RunError, UsageError
 from harness.files import FOLDER_LIMIT_BYTES
 from harness.store.files import (
     FINISHED_FILE,
-    STAGING_PREFIX,
     FileRecord,
     describe_file,
     open_plain,
@@ -58,7 +57,7 @@ def without_password(place: str) -> str:
 
 @contextlib.contextmanager
 def archive_lock(results: Path) -> Iterator[None]:
-    """Be the only process that changes a results folder; what a killed one left half copied is removed."""
+    """Be the only process that changes a results folder."""
 
     def tell() -> None:
         sys.stderr.write(f"Waiting for another harness that changes {results}.\n")
@@ -67,8 +66,6 @@ def archive_lock(results: Path) -> Iterator[None]:
         with writing(results):
             results.mkdir(parents=True, exist_ok=True)
             stack.enter_context(held(results / _LOCK_FILE, tell))
-        for left in results.glob(f"{STAGING_PREFIX}*"):
-            shutil.rmtree(left, ignore_errors=True)
         yield
 
 

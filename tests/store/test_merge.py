@@ -129,5 +129,6 @@ def test_what_a_killed_merge_left_half_copied_is_removed_by_the_next(tmp_path: P
     name = a_run(tmp_path / "from").name
     half = tmp_path / "into" / ".copying-half"
     shutil.copytree(tmp_path / "from" / name / "tables", half)
+    os.utime(half, (0, 0))
     assert fates(merged(tmp_path / "from", into=tmp_path / "into")) == {name: "copied"}
     assert not half.exists()
