@@ -6,38 +6,43 @@ and a product. With `dynamic` the sequence's length is open in the program; the 
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harness.models.builder import Builder, BuiltModel, Seed, Size, render
-from harness.models.inputs import HELD_AS
 from harness.models.model import Input
 from harness.models.onnx_file import OnnxGraph
 
-Dtype = Literal["f32", "f16", "bf16"]
 Form = Literal["fused", "decomposed"]
 Kind = Literal["layer", "rms"]
 
 _EPSILON = 1e-5
 # Of the quantised product: what stands for zero in its operands and in its result, and what its sums are scaled by.
-_ZERO_LEFT, _ZERO_RIGHT, _ZERO_RESULT, _SCALE = 4, -3, 5, 2.0**-3
+_ZEROS = {"zero_left": 4, "zero_right": -3, "zero_result": 5}
+_SCALE = 2.0**-3
 
 
 @dataclass(frozen=True, kw_only=True)
 class Common:
-    """What all but the quantised product have."""
+    """What all have."""
 
-    dtype: Dtype = "f32"  # Of all tensors but a norm's weights, which are f32
     dynamic: bool = False  # Whether the program leaves the sequence's length open
     seed: Seed = 0  # Of the first input; the others have the next
 
 
 @dataclass(frozen=True, kw_only=True)
-class AttentionParameters(Common):
+class FloatParameters(Common):
+    """What all have but the quantised product."""
+
+    dtype: Literal["f32", "f16", "bf16"] = "f32"  # Of all tensors but a norm's weights, which are f32
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttentionParameters(FloatParameters):
     """A whole sequence that is read, or one new token beside a cache: then `queries` is 1."""
 
     heads: Size = 8  # Attention heads, each by itself
@@ -49,7 +54,7 @@ class AttentionParameters(Common):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BlockParameters(Common):
+class BlockParameters(FloatParameters):
     """Norm, causal attention, norm, two layers with a GELU, each half added to its input; weights are constants."""
 
     sequence: Size = 256  # Rows of the input
@@ -61,7 +66,7 @@ class BlockParameters(Common):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NormParameters(Common):
+class NormParameters(FloatParameters):
     """A norm over the columns."""
 
     sequence: Size = 2048  # Rows
@@ -70,7 +75,7 @@ class NormParameters(Common):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProductParameters(Common):
+class ProductParameters(FloatParameters):
     """Result[m, n] = gelu(softmax(left)[m, k] * right[k, n]), both of them arguments."""
 
     m: Size = 512  # Rows, the length of the sequence
@@ -79,74 +84,47 @@ class ProductParameters(Common):
 
 
 @dataclass(frozen=True, kw_only=True)
-class QuantizedParameters:
+class QuantizedParameters(Common):
     """Result[m, n] = requantised(left[m, k] * right[k, n]), all i8 with zero points; the right one is a constant."""
 
     m: Size = 512  # Rows, the length of the sequence
     n: Size = 512  # Columns of the right matrix
     k: Size = 512  # What is summed over, in i32
-    dynamic: bool = False  # Whether the program leaves the number of rows open
-    seed: Seed = 0  # Of the left matrix; the right one has the next
 
 
 def _written(
-    template: str, params: Any, inputs: tuple[Input, ...], sizes: Mapping[str, int], open_axes: str, **values: Any
+    template: str, params: Any, sizes: Mapping[str, int], inputs: Sequence[str], open_axes: str, **values: Any
 ) -> BuiltModel:
+    """The program of a template; an axis is a letter, and `inputs` say which axes each has."""
+    values = {**asdict(params), **values}
     known = {axis: "?" if params.dynamic and axis in open_axes else size for axis, size in sizes.items()}
-    text = render(template, **{**asdict(params), **values}, sizes=known)
-    return BuiltModel(text=text, function="main", inputs=inputs)
-
-
-def _inputs(params: Common | QuantizedParameters, *shapes: tuple[int, ...]) -> tuple[Input, ...]:
-    dtype = params.dtype if isinstance(params, Common) else "i8"
-    return tuple(Input(shape=shape, dtype=dtype, seed=params.seed + at) for at, shape in enumerate(shapes))
-
-
-# --- attention --------------------------------------------------------------------------------------------------------
-
-
-def _attention_inputs(params: AttentionParameters) -> tuple[Input, ...]:
-    query, key = ((params.heads, rows, params.depth) for rows in (params.queries, params.keys))
-    return _inputs(params, query, key, key)
+    shapes = [tuple(sizes[axis] for axis in axes) for axes in inputs]
+    made = [Input(shape=shape, dtype=values["dtype"], seed=params.seed + at) for at, shape in enumerate(shapes)]
+    return BuiltModel(text=render(template, **values, sizes=known), function="main", inputs=tuple(made))
 
 
 def build_attention(params: AttentionParameters) -> BuiltModel:
     """Write the attention."""
     sizes = {"h": params.heads, "q": params.queries, "k": params.keys, "e": params.depth}
-    open_axes = "k" if params.queries == 1 else "qk"
-    return _written("attention.mlir", params, _attention_inputs(params), sizes, open_axes)
+    return _written("attention.mlir", params, sizes, ["hqe", "hke", "hke"], "k" if params.queries == 1 else "qk")
 
 
-def _attend(graph: OnnxGraph, names: list[str], queries: int, keys: int, depth: int, causal: bool) -> str:
-    query, key, value = names
-    turned = graph.node("Transpose", key, perm=[0, 2, 1])
-    scores = graph.node("Mul", graph.node("MatMul", query, turned), graph.weight(depth**-0.5))
-    if causal:
-        hidden = np.triu(np.full((queries, keys), -np.inf, dtype=np.float32), k=keys - queries + 1)
-        scores = graph.node("Add", scores, graph.weight(hidden))
+def _attention(graph: OnnxGraph, params: AttentionParameters, query: str, key: str, value: str) -> str:
+    scores = graph.node("MatMul", query, graph.node("Transpose", key, perm=[0, 2, 1]))
+    scores = graph.node("Mul", scores, graph.weight(params.depth**-0.5))
+    if params.causal:
+        every = np.full((params.queries, params.keys), -np.inf, dtype=np.float32)
+        scores = graph.node("Add", scores, graph.weight(np.triu(every, k=params.keys - params.queries + 1)))
     return graph.node("MatMul", graph.node("Softmax", scores, axis=-1), value)
-
-
-def attention_onnx(params: AttentionParameters) -> bytes | None:
-    """The same in ONNX, decomposed; None but for f32, the one type that ONNX Runtime multiplies on a CPU as it is."""
-    if params.dtype != "f32":
-        return None
-    graph = OnnxGraph(name="main", inputs=_attention_inputs(params))
-    names = ["input0", "input1", "input2"]
-    return graph.finish(_attend(graph, names, params.queries, params.keys, params.depth, params.causal))
-
-
-# --- a transformer's block --------------------------------------------------------------------------------------------
 
 
 def block_weights(params: BlockParameters) -> dict[str, NDArray[np.float32]]:
     """The weights by name, not yet rounded: matrices [in, out] that keep values of order 1, and norms near 1 and 0."""
     rng, width = np.random.default_rng(params.seed + 1), params.heads * params.depth
-    outs = {"query": width, "key": width, "value": width, "out": width, "up": params.inner, "down": width}
     weights = {}
-    for name, out in outs.items():
-        inside = params.inner if name == "down" else width
-        weights[f"weight_{name}"] = rng.standard_normal((inside, out), dtype=np.float32) / np.float32(math.sqrt(inside))
+    for name in ("query", "key", "value", "out", "up", "down"):
+        shape = (params.inner if name == "down" else width, params.inner if name == "up" else width)
+        weights[f"weight_{name}"] = rng.standard_normal(shape, dtype=np.float32) / np.float32(math.sqrt(shape[0]))
     for at in range(2):
         weights[f"norm{at}"] = 1 + rng.standard_normal(width, dtype=np.float32) / 8
         if params.kind == "layer":
@@ -159,16 +137,11 @@ def build_block(params: BlockParameters) -> BuiltModel:
     width = params.heads * params.depth
     sizes = {"q": params.sequence, "k": params.sequence, "h": params.heads, "e": params.depth}
     sizes |= {"d": width, "c": width, "f": params.inner}
-    inputs = _inputs(params, (params.sequence, width))
-    return _written("transformer_block.mlir", params, inputs, sizes, "qk", weights=block_weights(params))
+    return _written("transformer_block.mlir", params, sizes, ["qd"], "qk", weights=block_weights(params))
 
 
-def block_onnx(params: BlockParameters) -> bytes | None:
-    """The same in ONNX; None for other types than f32, and for the norm that opset 17 has no node of."""
-    if params.dtype != "f32" or params.kind != "layer":
-        return None
+def _block(graph: OnnxGraph, params: BlockParameters, x: str) -> str:
     rows, heads, depth = params.sequence, params.heads, params.depth
-    graph = OnnxGraph(name="main", inputs=_inputs(params, (rows, heads * depth)))
     stored = {name: graph.weight(values) for name, values in block_weights(params).items()}
 
     def norm(value: str, at: int) -> str:
@@ -180,106 +153,76 @@ def block_onnx(params: BlockParameters) -> bytes | None:
     def split(value: str) -> str:
         return graph.node("Transpose", graph.node("Reshape", value, graph.weight([rows, heads, depth])), perm=[1, 0, 2])
 
-    before = norm("input0", 0)
-    names = [split(linear(before, name)) for name in ("query", "key", "value")]
-    joined = graph.node("Transpose", _attend(graph, names, rows, rows, depth, True), perm=[1, 0, 2])
-    context = graph.node("Reshape", joined, graph.weight([rows, heads * depth]))
-    y = graph.node("Add", "input0", linear(context, "out"))
-    return graph.finish(graph.node("Add", y, linear(graph.gelu(linear(norm(y, 1), "up")), "down")))
-
-
-# --- norms and products -----------------------------------------------------------------------------------------------
-
-
-def _norm_inputs(params: NormParameters) -> tuple[Input, ...]:
-    per_column = [Input(shape=(params.width,), seed=params.seed + at) for at in (1, 2)]
-    return (*_inputs(params, (params.sequence, params.width)), *per_column[: 2 if params.kind == "layer" else 1])
+    before = norm(x, 0)
+    attention = AttentionParameters(queries=rows, keys=rows, depth=depth, causal=True)
+    attended = _attention(graph, attention, *(split(linear(before, name)) for name in ("query", "key", "value")))
+    joined = graph.node("Transpose", attended, perm=[1, 0, 2])
+    y = graph.node("Add", x, linear(graph.node("Reshape", joined, graph.weight([rows, heads * depth])), "out"))
+    return graph.node("Add", y, linear(graph.gelu(linear(norm(y, 1), "up")), "down"))
 
 
 def build_norm(params: NormParameters) -> BuiltModel:
     """Write the norm."""
-    return _written("norm.mlir", params, _norm_inputs(params), {"s": params.sequence, "d": params.width}, "s")
+    inputs = ["sd", "d", "d"] if params.kind == "layer" else ["sd", "d"]
+    model = _written("norm.mlir", params, {"s": params.sequence, "d": params.width}, inputs, "s")
+    return replace(model, inputs=(model.inputs[0], *(replace(value, dtype="f32") for value in model.inputs[1:])))
 
 
-def norm_onnx(params: NormParameters) -> bytes | None:
-    """The same in ONNX; None for other types than f32, and for the norm that opset 17 has no node of."""
-    if params.dtype != "f32" or params.kind != "layer":
-        return None
-    graph = OnnxGraph(name="main", inputs=_norm_inputs(params))
-    return graph.finish(graph.node("LayerNormalization", "input0", "input1", "input2", epsilon=_EPSILON))
+def _norm(graph: OnnxGraph, _: NormParameters, x: str, weight: str, bias: str) -> str:
+    return graph.node("LayerNormalization", x, weight, bias, epsilon=_EPSILON)
 
 
 def build_product(params: ProductParameters) -> BuiltModel:
     """Write softmax, product and GELU."""
-    inputs = _inputs(params, (params.m, params.k), (params.k, params.n))
-    return _written("softmax_matmul_gelu.mlir", params, inputs, {axis: getattr(params, axis) for axis in "mnk"}, "m")
+    sizes = {axis: getattr(params, axis) for axis in "mnk"}
+    return _written("softmax_matmul_gelu.mlir", params, sizes, ["mk", "kn"], "m")
 
 
-def product_onnx(params: ProductParameters) -> bytes | None:
-    """The same in ONNX; None but for f32."""
-    if params.dtype != "f32":
-        return None
-    graph = OnnxGraph(name="main", inputs=_inputs(params, (params.m, params.k), (params.k, params.n)))
-    return graph.finish(graph.gelu(graph.node("MatMul", graph.node("Softmax", "input0", axis=-1), "input1")))
+def _product(graph: OnnxGraph, _: ProductParameters, left: str, right: str) -> str:
+    return graph.gelu(graph.node("MatMul", graph.node("Softmax", left, axis=-1), right))
 
 
 def quantized_right(params: QuantizedParameters) -> NDArray[np.int8]:
     """The right matrix, [k, n]: small whole numbers around its zero point, so that few results reach i8's ends."""
-    rng = np.random.default_rng(params.seed + 1)
-    return np.asarray(rng.integers(_ZERO_RIGHT - 5, _ZERO_RIGHT + 6, size=(params.k, params.n), dtype=np.int8))
+    values = np.random.default_rng(params.seed + 1).integers(-5, 6, size=(params.k, params.n), dtype=np.int8)
+    return np.asarray(values + np.int8(_ZEROS["zero_right"]))
 
 
 def build_quantized(params: QuantizedParameters) -> BuiltModel:
     """Write product and requantisation."""
-    points = {"zero_left": _ZERO_LEFT, "zero_right": _ZERO_RIGHT, "zero_result": _ZERO_RESULT, "scale": _SCALE}
     sizes = {axis: getattr(params, axis) for axis in "mnk"}
-    inputs, right = _inputs(params, (params.m, params.k)), quantized_right(params)
-    return _written("quantized_matmul.mlir", params, inputs, sizes, "m", **points, right=right, dtype="i8")
+    values = {**_ZEROS, "scale": _SCALE, "right": quantized_right(params), "dtype": "i8"}
+    return _written("quantized_matmul.mlir", params, sizes, ["mk"], "m", **values)
 
 
-def quantized_onnx(params: QuantizedParameters) -> bytes:
-    """The same in ONNX."""
-    graph = OnnxGraph(name="main", inputs=_inputs(params, (params.m, params.k)))
-    right = quantized_right(params)
-    operands = [(_ZERO_LEFT, _SCALE), (_ZERO_RIGHT, 1.0), (_ZERO_RESULT, 1.0)]
-    left, other, result = (
-        (graph.weight(scale), graph.weight(np.asarray(zero, dtype=HELD_AS["i8"]))) for zero, scale in operands
-    )
-    return graph.finish(graph.node("QLinearMatMul", "input0", *left, graph.weight(right), *other, *result))
+def _quantized(graph: OnnxGraph, params: QuantizedParameters, left: str) -> str:
+    zeros = [graph.weight(np.asarray(zero, dtype=np.int8)) for zero in _ZEROS.values()]
+    right, scale, one = graph.weight(quantized_right(params)), graph.weight(_SCALE), graph.weight(1.0)
+    return graph.node("QLinearMatMul", left, scale, zeros[0], right, one, zeros[1], one, zeros[2])
 
 
-ATTENTION_BUILDER = Builder(
-    name="attention",
-    description="Attention over a sequence, or of one token beside a cache: fused or decomposed, causal or not.",
-    parameters=AttentionParameters,
-    build=build_attention,
-    onnx=attention_onnx,
-)
-BLOCK_BUILDER = Builder(
-    name="transformer-block",
-    description="A transformer's block: causal attention and two layers with a GELU, each behind a norm.",
-    parameters=BlockParameters,
-    build=build_block,
-    onnx=block_onnx,
-)
-NORM_BUILDER = Builder(
-    name="layer-norm",
-    description="A layer norm, or one by the root mean square.",
-    parameters=NormParameters,
-    build=build_norm,
-    onnx=norm_onnx,
-)
-PRODUCT_BUILDER = Builder(
-    name="softmax-matmul-gelu",
-    description="A softmax of rows, their product with a matrix, and its GELU.",
-    parameters=ProductParameters,
-    build=build_product,
-    onnx=product_onnx,
-)
-QUANTIZED_BUILDER = Builder(
-    name="quantized-matmul",
-    description="A product of i8 matrices with zero points, requantised to i8.",
-    parameters=QuantizedParameters,
-    build=build_quantized,
-    onnx=quantized_onnx,
-)
+def _builder(
+    name: str, description: str, parameters: type[Any], build: Callable[[Any], BuiltModel], nodes: Callable[..., str]
+) -> Builder[Any]:
+    """A builder whose ONNX form is made of these nodes, which take the graph, the parameters and the inputs."""
+
+    def onnx(params: Any) -> bytes | None:
+        """None for what ONNX Runtime has no product of on a CPU, and for the norm that opset 17 has no node of."""
+        if getattr(params, "dtype", "f32") != "f32" or getattr(params, "kind", "layer") != "layer":
+            return None
+        graph = OnnxGraph(name="main", inputs=build(params).inputs)
+        return graph.finish(nodes(graph, params, *(f"input{at}" for at in range(len(graph.inputs)))))
+
+    return Builder(name=name, description=description, parameters=parameters, build=build, onnx=onnx)
+
+
+_ATTENTION = "Attention over a sequence, or of one token beside a cache: fused or decomposed, causal or not."
+ATTENTION_BUILDER = _builder("attention", _ATTENTION, AttentionParameters, build_attention, _attention)
+_BLOCK = "A transformer's block: causal attention and two layers with a GELU, each behind a norm."
+BLOCK_BUILDER = _builder("transformer-block", _BLOCK, BlockParameters, build_block, _block)
+_NORM = "A layer norm, or one by the root mean square."
+NORM_BUILDER = _builder("layer-norm", _NORM, NormParameters, build_norm, _norm)
+_PRODUCT = "A softmax of rows, their product with a matrix, and its GELU."
+PRODUCT_BUILDER = _builder("softmax-matmul-gelu", _PRODUCT, ProductParameters, build_product, _product)
+_QUANTIZED = "A product of i8 matrices with zero points, requantised to i8."
+QUANTIZED_BUILDER = _builder("quantized-matmul", _QUANTIZED, QuantizedParameters, build_quantized, _quantized)
