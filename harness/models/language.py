@@ -69,7 +69,7 @@ class BlockParameters(FloatParameters):
 class NormParameters(FloatParameters):
     """A norm over the columns."""
 
-    sequence: Size = 2048  # Rows
+    sequence: Size = 1024  # Rows
     width: Size = 1024  # Columns
     kind: Kind = "layer"  # Subtract the mean and add a bias, or divide by the root mean square only
 
