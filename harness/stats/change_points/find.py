@@ -9,7 +9,7 @@ best beside the others, and what does not pay goes (`refine`). Its range holds a
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Literal
@@ -171,14 +171,20 @@ def _alternating(model: Model) -> set[Shape]:
     pairs = zip(model.shapes, model.coefficients[1:].tolist(), strict=True)
     steps = [(shape, height) for shape, height in pairs if isinstance(shape, Step)]
     heights = [height for _, height in steps]
-    found: set[Shape] = set()
+    flapping = _flapping(len(steps), lambda first, last: _two_levels(heights[first : last + 1]))
+    return {steps[number][0] for number in flapping}
+
+
+def _flapping(changes: int, goes_on: Callable[[int, int], bool]) -> set[int]:
+    """Numbers of the changes, from 0, that are four or more back and forth in a row: from one on to another one."""
+    found: set[int] = set()
     first = 0
-    while first < len(steps):
+    while first < changes:
         last = first + 1
-        while last < len(steps) and _two_levels(heights[first : last + 1]):
+        while last < changes and goes_on(first, last):
             last += 1
         if last - first >= FLAPS:
-            found.update(shape for shape, _ in steps[first:last])
+            found.update(range(first, last))
         first = last
     return found
 
@@ -401,7 +407,7 @@ def _exact_changes(values: FloatArray) -> tuple[ChangePoint, ...] | None:
             levels.append(level)
     if len(starts) - 1 > max(_ALWAYS_CHANGES, values.size / _POINTS_A_CHANGE):
         return None
-    flapping = _flapping(levels)
+    flapping = _flapping(len(levels) - 1, lambda _, last: levels[last + 1] == levels[last - 1])
     return tuple(
         ChangePoint(
             kind="step",
@@ -414,18 +420,5 @@ def _exact_changes(values: FloatArray) -> tuple[ChangePoint, ...] | None:
             p=0.0,
         )
         for number in range(1, len(starts))
-        if number not in flapping
+        if number - 1 not in flapping
     )
-
-
-def _flapping(levels: list[float]) -> set[int]:
-    """Numbers of the runs whose start is one of four or more changes back and forth in a row."""
-    found: set[int] = set()
-    first = 1
-    for number in range(2, len(levels) + 1):
-        if number < len(levels) and levels[number] == levels[number - 2]:
-            continue
-        if number - first >= FLAPS:
-            found.update(range(first, number))
-        first = number
-    return found
