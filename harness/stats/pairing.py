@@ -50,7 +50,7 @@ class GroupTimes:
     columns: Mapping[str, int]  # Each case's, the last axis of the arrays
     # By number, ascending, of shape (rounds, 4, cases): nanoseconds per call of wall time, of CPU time where no turn
     # gave its core away, of wall time less waits for a core, each NaN where a case has none; and the place of the
-    # case's first turn in its round, from 0
+    # case's turn in its round, from 0
     generations: Mapping[int, FloatArray]
     taken: Mapping[str, float]  # By case, where it is known: the share of its turns' time that other processes took
     unusable: Mapping[str, int]  # By case: turns whose time or number of calls was not above zero
@@ -97,7 +97,7 @@ class GroupTimes:
 
 
 def tabulate_rounds(rounds: Iterable[Round]) -> GroupTimes:
-    """Put the rounds of one group into arrays; a case with two turns in one round counts with their mean."""
+    """Put the rounds of one group into arrays; a case has one turn in a round."""
     ordered = sorted(rounds, key=lambda measured: (measured.generation, measured.round))
     names = dict.fromkeys(turn.case for measured in ordered for turn in measured.turns)
     columns = {name: column for column, name in enumerate(names)}
@@ -116,24 +116,17 @@ def tabulate_rounds(rounds: Iterable[Round]) -> GroupTimes:
 
 def _tabulate(measured: Round, columns: Mapping[str, int], unusable: Counter[str]) -> list[list[float]]:
     """One round, of shape (4, cases)."""
-    calls = [0] * len(columns)
-    wall_ns, on_core, undelayed, places = ([0.0] * len(columns) for _ in range(4))
-    for place in range(len(measured.turns) - 1, -1, -1):
-        turn = measured.turns[place]
-        column = columns[turn.case]
-        places[column] = place
-        if usable(turn):
-            wall_ns[column] += turn.wall_ns
-            on_core[column] += on_core_ns(turn)
-            undelayed[column] += undelayed_ns(turn)
-            calls[column] += turn.calls
-        else:
+    wall_ns, on_core, undelayed, places = table = [[math.nan] * len(columns) for _ in range(4)]
+    for place, turn in enumerate(measured.turns):
+        if not usable(turn):
             unusable[turn.case] += 1
-
-    def per_call(totals: list[float]) -> list[float]:
-        return [total / number if number else math.nan for total, number in zip(totals, calls, strict=True)]
-
-    return [per_call(wall_ns), per_call(on_core), per_call(undelayed), places]
+            continue
+        column = columns[turn.case]
+        wall_ns[column] = turn.wall_ns / turn.calls
+        on_core[column] = on_core_ns(turn) / turn.calls
+        undelayed[column] = undelayed_ns(turn) / turn.calls
+        places[column] = place
+    return table
 
 
 def counter_per_call(rounds: Iterable[Round], counter: str) -> dict[str, float]:
