@@ -52,6 +52,13 @@ class AttentionParameters(FloatParameters):
     form: Form = "fused"  # One operation, or a product, a softmax and a product
     causal: bool = False  # Whether a query sees only the keys up to its own place; the last query sees all
 
+    def __post_init__(self) -> None:
+        if self.causal and self.queries > self.keys:
+            raise ValueError(
+                f"queries is {self.queries}, of which the first would see none of {self.keys} keys; "
+                "give more keys, or fewer queries"
+            )
+
 
 @dataclass(frozen=True, kw_only=True)
 class BlockParameters(FloatParameters):

@@ -133,6 +133,11 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ),
     ("mlp", {"batch": -1}, "params.batch: input should be greater than or equal to 1, not '-1'"),
     ("attention", {"dtype": "i8"}, "params.dtype: input should be 'f32', 'f16' or 'bf16', not 'i8'"),
+    (
+        "attention",
+        {"causal": True, "keys": 8},
+        "params: queries is 256, of which the first would see none of 8 keys; give more keys, or fewer queries",
+    ),
     ("matmul", {"dynamic": "km"}, "params.dynamic: string should match pattern '^m?n?k?$', not 'km'"),
     (
         "matmul",
