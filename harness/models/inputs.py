@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import psutil
 from numpy.typing import NDArray
+from pydantic import TypeAdapter
 
 from harness.cache import write_atomically
 from harness.errors import SuiteError
@@ -63,8 +64,12 @@ class Argument:
     def for_worker(self) -> dict[str, Any]:
         """As a worker's `load` takes it, see harness.measure.worker."""
         if self.npy is not None:
-            return {"file": str(self.file.absolute()), **({"scalar": True} if self.scalar else {})}
-        return {"file": str(self.file.absolute()), "raw": True, "shape": list(self.shape), "element_type": "BFLOAT_16"}
+            return {"file": str(self.file), **({"scalar": True} if self.scalar else {})}
+        return {"file": str(self.file), "raw": True, "shape": list(self.shape), "element_type": "BFLOAT_16"}
+
+
+# As other processes are told of them.
+ARGUMENTS = TypeAdapter(tuple[Argument, ...])
 
 
 def describe(value: Input) -> str:
@@ -126,7 +131,7 @@ def write_arguments(inputs: Sequence[Input], folder: Path, where: str = "inputs"
                 "memory cannot hold twice; give smaller sizes"
             )
     content = json.dumps([definition(value) | {"is": [value.integers, value.demoted]} for value in inputs])
-    own_folder = folder / f"inputs-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
+    own_folder = folder.absolute() / f"inputs-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
     return tuple(
         _write_argument(value, own_folder / f"input{position}", f"{where}[{position}]")
         for position, value in enumerate(inputs)

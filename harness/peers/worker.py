@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from pydantic import TypeAdapter
 
 from harness.machine.processor import thread_variables
 from harness.measure.session import Group, WorkerSession
 from harness.measure.worker import Turns, serve
-from harness.models.inputs import from_bf16_bits
-from harness.peers.peer import AppliedPeer, Array, PeerModel, Ready, Setting, find_peer
+from harness.models.inputs import ARGUMENTS, Argument, load_argument
+from harness.peers.peer import AppliedPeer, PeerModel, Ready, Setting, find_peer
 from harness.plugins.options import check_options
 from harness.process import Limits
 
@@ -33,7 +32,7 @@ class LoadablePeer:
     name: str
     peer: AppliedPeer
     model: PeerModel
-    arguments: tuple[Mapping[str, Any], ...]
+    arguments: tuple[Argument, ...]
     threads: int
     cache: Path
 
@@ -63,15 +62,15 @@ class LoadablePeer:
         """The model and its arguments."""
         return {
             "model": _MODEL.dump_python(self.model, mode="json"),
-            "arguments": [dict(argument) for argument in self.arguments],
+            "arguments": ARGUMENTS.dump_python(self.arguments, mode="json"),
         }
 
 
+@dataclass(frozen=True)
 class _Timed:
     """A model that is ready."""
 
-    def __init__(self, ready: Ready) -> None:
-        self.ready = ready
+    ready: Ready
 
     def call(self, calls: int) -> int:
         """Time a batch of calls; nanoseconds."""
@@ -103,16 +102,9 @@ class PeerTurns(Turns):
         """Make one model ready."""
         self.mark(request["case"])
         model = _MODEL.validate_python(request["model"])
-        arguments = [_argument(argument) for argument in request["arguments"]]
+        arguments = [load_argument(argument) for argument in ARGUMENTS.validate_python(request["arguments"])]
         self.cases[request["case"]] = _Timed(self._peer.prepare(model, arguments, self._setting, self._options))
         return {}
-
-
-def _argument(argument: dict[str, Any]) -> Array:
-    if argument.get("raw"):
-        return from_bf16_bits(np.fromfile(argument["file"], dtype="<u2").reshape(argument["shape"]))
-    array: Array = np.load(argument["file"], allow_pickle=False)
-    return array
 
 
 if __name__ == "__main__":

@@ -89,7 +89,7 @@ def runnable_peer(case: Case, peer: AppliedPeer, model: Model, artifact: ModelAr
         name=case.name,
         peer=peer,
         model=peer_model(model, artifact),
-        arguments=tuple(argument.for_worker() for argument in artifact.arguments),
+        arguments=artifact.arguments,
         threads=case.threads or usable_cores(),
         cache=cache_root() / "peers" / case.variant,
     )

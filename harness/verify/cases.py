@@ -281,8 +281,7 @@ def _on_other_inputs(item: AnyRunnable) -> AnyRunnable | None:
     inputs = tuple(replace(value, seed=value.seed + _OTHER_SEED) for value in artifact.inputs)
     artifact = replace(artifact, inputs=inputs, arguments=write_arguments(inputs, artifact.mlir.parent))
     if isinstance(item, RunnablePeer):
-        arguments = tuple(argument.for_worker() for argument in artifact.arguments)
-        return replace(item, artifact=artifact, loadable=replace(item.loadable, arguments=arguments))
+        return replace(item, artifact=artifact, loadable=replace(item.loadable, arguments=artifact.arguments))
     files = input_files(artifact)
     folder = item.folder.with_name(f"{item.folder.name}-other-inputs")
     folder.mkdir()

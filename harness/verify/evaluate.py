@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness.models.inputs import Argument, load_argument
+from harness.models.inputs import ARGUMENTS, load_argument
 from harness.verify import generic_ops, tensor_ops  # noqa: F401 (they know operations)
 from harness.verify.interpreter import Evaluator, Exported, Program, TooLongError, kind_of
 from harness.verify.rounding import FACTOR, TINY, UNIT, Array, Shaker, UnsupportedError, spread
@@ -172,8 +172,7 @@ def _typical(magnitudes: Array, spreads: Array, most: float) -> Array:
 def main(request: Path) -> None:
     """Answer a request: what harness.verify.reference writes."""
     asked = json.loads(request.read_text())
-    arguments = [Argument(**{**value, "file": Path(value["file"]), "shape": tuple(value["shape"])})
-                 for value in asked["arguments"]]  # fmt: skip
+    arguments = ARGUMENTS.validate_python(asked["arguments"])
     answer: dict[str, Any]
     try:
         found = evaluate(

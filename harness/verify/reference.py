@@ -13,7 +13,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 
@@ -22,7 +22,7 @@ import numpy as np
 from harness.cache import cache_root, read_memo, trim, write_memo
 from harness.compile import BuildCache, CompileRequest
 from harness.errors import CaseError, ToolchainError
-from harness.models.inputs import load_argument
+from harness.models.inputs import ARGUMENTS, load_argument
 from harness.models.materialize import ModelArtifact, lay_out
 from harness.models.model import Model, Tolerance
 from harness.models.onnx_file import onnxruntime_version, run_onnx
@@ -255,7 +255,7 @@ def _evaluate(
     request = {
         "program": str(program),
         "function": artifact.function,
-        "arguments": [{**asdict(argument), "file": str(argument.file.absolute())} for argument in artifact.arguments],
+        "arguments": ARGUMENTS.dump_python(artifact.arguments, mode="json"),
         "parameters": {scope: str(path.absolute()) for scope, path in artifact.parameters.items()},
         "seconds": seconds,
         # The conversion drops whether a sort is stable; of most it is not asked.

@@ -277,7 +277,7 @@ def test_an_answer_that_is_folded_is_wrong_for_other_random_inputs(
 @pytest.mark.usefixtures("patient")
 def test_a_peer_meets_other_inputs_too(make_runnable: MakeRunnable, monkeypatch: pytest.MonkeyPatch) -> None:
     stock = make_runnable("stock", "1,2,3", inputs=[RANDOM])
-    arguments = tuple(argument.for_worker() for argument in stock.artifact.arguments)
+    arguments = stock.artifact.arguments
     loadable = LoadablePeer(
         name="net/onnxruntime@cpu",
         peer=a_peer(),
