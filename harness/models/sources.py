@@ -123,9 +123,7 @@ class Maker:
             return self.store / "onnx" / f"{stored.sha256}.onnx"
         return self.store / stored.sha256 / MLIR_NAME
 
-    def _keep(self, content: bytes | str | Path, **what: Any) -> Stored:
-        if isinstance(content, Path):
-            content = content.read_bytes()
+    def _keep(self, content: bytes | str, **what: Any) -> Stored:
         content = content.encode() if isinstance(content, str) else content
         stored = Stored(sha256=hashlib.sha256(content).hexdigest(), size=len(content), **what)
         if not self._holds(stored):
@@ -239,7 +237,7 @@ class Maker:
             if entry not in functions:
                 hint = did_you_mean(entry, functions)
                 raise CaseError("model", f"{self.where} function: {path} has no public function {entry!r}{hint}")
-            return self._keep(output, function=entry) if output.is_file() else program
+            return self._keep(output.read_bytes(), function=entry) if output.is_file() else program
 
     # --------------------------------------------------------------------------------------------------- ONNX files
 
@@ -289,7 +287,7 @@ class Maker:
                 f"check the file, or give another opset than {wanted}" if upgrade else "check the file",
             )
             return self._keep(
-                output,
+                output.read_bytes(),
                 function=facts.function,
                 inputs=facts.inputs,
                 unknown_inputs=facts.unknown_inputs,

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from timeit import timeit
 from typing import Any, Literal
 
 import numpy as np
@@ -176,13 +177,7 @@ def fastest(
     candidates: Sequence[Schedule], calls: Sequence[Callable[[], object]], clock: Callable[[], int]
 ) -> Schedule:
     """The schedule whose call has the least time, in turns, after a first call each that is not timed."""
-
-    def time_of(call: Callable[[], object]) -> int:
-        started = clock()
-        call()
-        return clock() - started
-
-    times = [[time_of(call) for call in calls] for _ in range(1 + _TRIALS)][1:]
+    times = [[timeit(call, timer=clock, number=1) for call in calls] for _ in range(1 + _TRIALS)][1:]
     least = [min(column) for column in zip(*times, strict=True)]
     return candidates[least.index(min(least))]
 

@@ -43,7 +43,9 @@ def _header() -> Path | None:
 
 
 def _missing() -> str | None:
-    return missing_compiler() or (None if _header() else "there is no libxsmm.h")
+    if not shutil.which(compiler()):
+        return f"there is no C compiler {compiler()}"
+    return None if _header() else "there is no libxsmm.h"
 
 
 def _version() -> str:
@@ -135,11 +137,6 @@ def _prepare(model: PeerModel, arguments: Sequence[Array], setting: Setting, _: 
 def compiler() -> str:
     """The C compiler: $CC, else cc."""
     return os.environ.get("CC") or "cc"
-
-
-def missing_compiler() -> str | None:
-    """Why nothing can be compiled, as a phrase; None: there is a C compiler."""
-    return None if shutil.which(compiler()) else f"there is no C compiler {compiler()}"
 
 
 def build_library(source: Path, libraries: Sequence[str], cache: Path) -> Path:

@@ -126,22 +126,17 @@ def is_positive_zero(value: ir.Value) -> bool:
     return number == 0 and math.copysign(1, number) > 0
 
 
-def copy_annotations(source: ir.Operation, target: ir.Operation) -> None:
-    """Keep what others have attached to an operation, such as its lowering_config."""
-    for name in source.attributes:
-        if name not in _INHERENT:
-            target.attributes[name] = source.attributes[name]
-
-
 def generic_like(
     op: ir.Operation, inputs: Sequence[ir.Value], inits: Sequence[ir.Value], maps: Sequence[ir.Attribute], kinds: object
 ) -> ir.Operation:
-    """A linalg.generic in front of a structured operation, with its body and what others have attached to it."""
+    """A linalg.generic in front of a structured operation, with its body and what it has, such as a lowering_config."""
     results = [init.type for init in inits]
     with ir.InsertionPoint(op), op.location:
         generic = linalg.GenericOp(results, inputs, inits, ir.ArrayAttr.get(maps), kinds).operation
     body_of(op).append_to(generic.regions[0])
-    copy_annotations(op, generic)
+    for name in op.attributes:
+        if name not in _INHERENT:
+            generic.attributes[name] = op.attributes[name]
     return generic
 
 

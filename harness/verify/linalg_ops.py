@@ -37,6 +37,12 @@ class Index:
         is_one = self.function is None and self.constant == 0 and list(self.factors.values()) == [1]
         return next(iter(self.factors)) if is_one else None
 
+    def at(self, dims: Sequence[Array]) -> Array:
+        """What it is where the dimensions are these."""
+        if self.function is not None:
+            return self.function(dims)
+        return np.asarray(self.constant + sum(factor * dims[d] for d, factor in self.factors.items()))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Space:
@@ -96,18 +102,8 @@ def view(values: Array, indices: Sequence[Index], bounds: Bounds, *, writeable: 
 
 
 def _gathered(values: Array, indices: Sequence[Index], bounds: Bounds) -> Array:
-    dims = [
-        np.arange(*bound).reshape([-1 if axis == d else 1 for axis in range(len(bounds))])
-        for d, bound in enumerate(bounds)
-    ]
-    places = [
-        np.asarray(
-            index.function(dims)
-            if index.function
-            else index.constant + sum(f * dims[d] for d, f in index.factors.items())
-        )
-        for index in indices
-    ]
+    dims = np.ogrid[tuple(slice(*bound) for bound in bounds)]
+    places = [index.at(dims) for index in indices]
     shape = np.broadcast_shapes(*(place.shape for place in places), (1,) * len(bounds))
     taken: Any = (slice(None), *(np.broadcast_to(place, shape) for place in places))
     return np.asarray(values[taken])
