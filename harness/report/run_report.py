@@ -338,7 +338,7 @@ def reference_sentence(report: Report) -> str:
                 off.append(ratio)
     if not off:
         return ""
-    ends = list(dict.fromkeys(map(percent, (min(off), max(off)))))
+    ends = list(dict.fromkeys(percent(ratio, decimals=0) for ratio in (min(off), max(off))))
     return (
         f"iree-benchmark-module, in one process of its own for each case, says another time than the table in "
         f"{len(off)} of {plural(asked, 'row')} ({' to '.join(ends)}). The ratios are of turns side by "

@@ -48,7 +48,7 @@ def test_columns(unit: Callable[..., Any], kind: str, values: list[float | None]
         (ratio_text, {0.6021: "0.602", 1.0: "1.000", 12.34: "12.3", 0.0451: "0.045", 1e114: "1e+114", 1e-9: "1e-09"}),
         (p_text, {None: "-", 1.0: "1", 0.031: "0.031", 0.0097: "1e-2", 2.3e-4: "2e-4", 0.0: "0"}),
         (with_unit, {231e6: "231 ms", 4.7e6: "4.70 ms"}),
-        (percent, {1.12: "+12 %", 0.5: "-50 %"}),
+        (percent, {1.12: "+12.0 %", 0.5: "-50.0 %"}),
     ],
 )
 def test_single_figures(write: Callable[[Any], str], texts: dict[float | None, str]) -> None:
