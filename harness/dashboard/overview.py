@@ -61,7 +61,7 @@ LEFT JOIN figures AS ratios
 ORDER BY newest DESC, outcomes.suite, machine_class, device, model, peer <> '', variant
 """
 
-Outcome = dict[str, Any]
+Facts = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +78,7 @@ class Cell:
 
 def heat_maps(gathered: Gathered) -> dict[str, list[dict[str, Any]]]:
     """By suite, what a template shows of each device; on several classes of machines, of each of them."""
-    by_device: dict[tuple[str, str, str], list[Outcome]] = defaultdict(list)
+    by_device: dict[tuple[str, str, str], list[Facts]] = defaultdict(list)
     for outcome in frame_records(gathered.history.query(_QUERY)):
         if seconds(outcome["newest"]) - seconds(outcome["started"]) <= OUTCOME_DAYS * 86_400:
             by_device[outcome["suite"], outcome["machine_class"], outcome["device"]].append(outcome)
@@ -98,7 +98,7 @@ def shade_of(ratio: float, low: float | None = None, high: float | None = None) 
     return "even" if not level else f"{'slower' if ratio > 1 else 'faster'}-{level}"
 
 
-def _heat_map(outcomes: Sequence[Outcome], gathered: Gathered) -> dict[str, Any]:
+def _heat_map(outcomes: Sequence[Facts], gathered: Gathered) -> dict[str, Any]:
     """The cases of one suite on one device; the longer of models and variants goes down."""
     baselines = _baselines(outcomes)
     same = set(baselines.values())
@@ -127,7 +127,7 @@ def _heat_map(outcomes: Sequence[Outcome], gathered: Gathered) -> dict[str, Any]
     }
 
 
-def _baselines(outcomes: Sequence[Outcome]) -> Mapping[str, str]:
+def _baselines(outcomes: Sequence[Facts]) -> Mapping[str, str]:
     """The baseline variant of each model: the one that has a time and no ratio, where others of its run have one."""
     timed = [outcome for outcome in outcomes if outcome["latency_ns"] is not None]
     rated = {(outcome["model"], outcome["run"]) for outcome in timed if outcome["ratio"] is not None}
@@ -138,7 +138,7 @@ def _baselines(outcomes: Sequence[Outcome]) -> Mapping[str, str]:
     return {model: variants[0] for model, variants in unrated.items() if len(variants) == 1}
 
 
-def _cell(outcome: Outcome, baselines: Mapping[str, str], gathered: Gathered) -> Cell:
+def _cell(outcome: Facts, baselines: Mapping[str, str], gathered: Gathered) -> Cell:
     status, latency, ratio = outcome["status"], outcome["latency_ns"], outcome["ratio"]
 
     def says(what: str) -> str:
@@ -166,7 +166,6 @@ def _cell(outcome: Outcome, baselines: Mapping[str, str], gathered: Gathered) ->
 LATELY_DAYS = 30  # before the newest run
 _RECENT = 10  # runs whose noise stands for the machine today
 _SERIES = 5  # of one group
-Facts = dict[str, Any]
 
 
 # --- Machines ---
@@ -174,15 +173,9 @@ Facts = dict[str, Any]
 
 def machines(gathered: Gathered) -> list[Facts]:
     """Every class of machines, the one that ran last first."""
-    health = [_health(name, runs) for name, runs in _runs_by(gathered, "machine_class").items()]
+    by_class = gathered.runs.groupby("machine_class", sort=False)
+    health = [_health(str(name), frame_records(runs)) for name, runs in by_class]
     return sorted(health, key=lambda machine: str(machine["last"]), reverse=True)
-
-
-def _runs_by(gathered: Gathered, fact: str) -> dict[str, list[Facts]]:
-    runs: dict[str, list[Facts]] = defaultdict(list)
-    for row in gathered.run_rows:
-        runs[row[fact]].append(row)
-    return runs
 
 
 def _health(name: str, runs: Sequence[Facts]) -> Facts:
@@ -208,18 +201,19 @@ def _health(name: str, runs: Sequence[Facts]) -> Facts:
 def suites(gathered: Gathered) -> list[Facts]:
     """Every suite, those with the newest runs first, and of each what changed lately and what fails."""
     groups, maps, failing = _groups(gathered), heat_maps(gathered), _failures(gathered)
-    series = gathered.series["suite"].value_counts()
+    last = {run["suite"]: run for run in gathered.run_rows}
+    runs, series = (frame["suite"].value_counts() for frame in (gathered.runs, gathered.series))
     facts = [
         {
             "name": name,
-            "last": rows[-1],
-            "runs": len(rows),
+            "last": run,
+            "runs": int(runs[name]),
             "series": int(series.get(name, 0)),
             "maps": maps.get(name, []),
             "groups": groups[name],
             "failing": failing[name],
         }
-        for name, rows in _runs_by(gathered, "suite").items()
+        for name, run in last.items()
     ]
     return sorted(facts, key=lambda suite: str(suite["last"]["started"]), reverse=True)
 

@@ -218,8 +218,7 @@ def _hosts_table(hosts: list[dict[str, Any]]) -> Table:
         Column("toolchains", [", ".join(each["version"] for each in host["toolchains"]) for host in hosts], rank=3),
         Column("host CPU", [cpu or "" for cpu in cpus], rank=5),
     )
-    silent = [host["unseen_s"] > _UNSEEN_NOTICED_S for host in hosts]
-    return Table(title="Hosts", columns=columns, tones=["open" if is_silent else "" for is_silent in silent])
+    return Table(title="Hosts", columns=columns)
 
 
 def _does(host: Mapping[str, Any]) -> str:
