@@ -232,7 +232,7 @@ def soon_over(folder: Path, now: datetime) -> str:
 
 def _require_private(path: Path) -> None:
     mode = path.stat().st_mode
-    if os.name == "posix" and mode & (stat.S_IRWXG | stat.S_IRWXO):
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise UsageError(f"{path}: others may read this key (mode {stat.S_IMODE(mode):04o}); run `chmod 600 {path}`")
 
 

@@ -189,7 +189,17 @@ def status_page(now: Mapping[str, Any]) -> Page:
     if now["refused"]:
         parts.append(Warnings([each["why"] for each in now["refused"]]))
     if hosts:
-        parts.append(_hosts_table(hosts))
+        cpus = [next((toolchain["host_cpu"] for toolchain in host["toolchains"]), None) for host in hosts]
+        columns: tuple[Column, ...] = (
+            Column("host", [host["name"] for host in hosts], kind="name"),
+            Column("does", [_does(host) for host in hosts], kind="sentence"),
+            Column("class", [host["class"] for host in hosts], kind="sentence"),
+            Column("compiles at once", [f"{host['cores']:,}" for host in hosts], kind="number", rank=4),
+            Column("devices", [_devices(host) for host in hosts], rank=1),
+            Column("toolchains", [", ".join(each["version"] for each in host["toolchains"]) for host in hosts], rank=3),
+            Column("host CPU", [cpu or "" for cpu in cpus], rank=5),
+        )
+        parts.append(Table(title="Hosts", columns=columns))
     if waiting:
         columns = (
             Column("number", [f"{each['count']:,}" for each in waiting], kind="number"),
@@ -205,20 +215,6 @@ def status_page(now: Mapping[str, Any]) -> Page:
         f"{waits:,} waiting" if waits else "nothing waits",
     ]
     return Page(verdict=f"{now['address']}: {'; '.join(counts)}.", parts=parts)
-
-
-def _hosts_table(hosts: list[dict[str, Any]]) -> Table:
-    cpus = [next((toolchain["host_cpu"] for toolchain in host["toolchains"]), None) for host in hosts]
-    columns = (
-        Column("host", [host["name"] for host in hosts], kind="name"),
-        Column("does", [_does(host) for host in hosts], kind="sentence"),
-        Column("class", [host["class"] for host in hosts], kind="sentence"),
-        Column("compiles at once", [f"{host['cores']:,}" for host in hosts], kind="number", rank=4),
-        Column("devices", [_devices(host) for host in hosts], rank=1),
-        Column("toolchains", [", ".join(each["version"] for each in host["toolchains"]) for host in hosts], rank=3),
-        Column("host CPU", [cpu or "" for cpu in cpus], rank=5),
-    )
-    return Table(title="Hosts", columns=columns)
 
 
 def _does(host: Mapping[str, Any]) -> str:

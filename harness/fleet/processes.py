@@ -54,7 +54,7 @@ _SCHEDULER_SETTINGS = {
     # Dask opens a port for pages in any case; it is for this machine, and answers only whether it lives.
     "distributed.scheduler.http.routes": ["distributed.http.health"],
 }
-_SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class FleetPlugin(SchedulerPlugin):
@@ -183,7 +183,7 @@ WORKER_SETTINGS = {
 
 def refuse_root(command: str, *, as_root: bool) -> None:
     """Refuse to do as root what others send."""
-    if hasattr(os, "geteuid") and os.geteuid() == 0 and not as_root:
+    if os.geteuid() == 0 and not as_root:
         raise UsageError(
             f"{command} does not run as root, since whoever has a certificate of the fleet can run programs here; start"
             " it as a user of its own, or with --as-root in a container that holds nothing else"

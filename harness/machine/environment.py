@@ -261,7 +261,7 @@ def _load() -> dict[str, Any]:
     wanted = sum(times.get(kind, 0) for kind in ("user", "nice", "system", "irq", "softirq", "steal"))
     return known(
         {
-            "load_1min": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
+            "load_1min": round(os.getloadavg()[0], 2),
             "steal_percent": round(100 * times["steal"] / wanted, 2) if wanted and "steal" in times else None,
         }
     )
@@ -275,7 +275,7 @@ def _process(files: SystemFiles) -> dict[str, Any]:
             "python": platform.python_version(),
             # Whether every process gets another memory layout.
             "aslr": None if setting is None else setting > 0 and not personality & _NO_RANDOMISATION,
-            "niceness": os.getpriority(os.PRIO_PROCESS, 0) if hasattr(os, "getpriority") else None,
+            "niceness": os.getpriority(os.PRIO_PROCESS, 0),
             **capture_limits(files),
         }
     )

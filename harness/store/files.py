@@ -78,9 +78,7 @@ def staging(parent: Path) -> Iterator[Path]:
 
 def open_plain(file: Path, *, follow: bool = True) -> BinaryIO:
     """Open a plain file to read it; a named pipe would have the reader wait for ever."""
-    # Not there on Windows, which has neither such pipes nor such links.
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    handle = os.open(file, flags | (0 if follow else getattr(os, "O_NOFOLLOW", 0)))
+    handle = os.open(file, os.O_RDONLY | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW))
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         raise RunError(f"{file}: is no plain file; take it away, or take the file from a backup")
