@@ -160,8 +160,10 @@ def _rounds(
         for position, order in enumerate(_orders(group.name, generation, settings, ready)):
             if position >= settings.least_rounds and position % 2 == 0 and time.monotonic() - started >= seconds:
                 return
-            turns = [(workers[cases[name].home], name, calls[name]) for name in order]
-            yield _round(group.name, generation, numbers, turns, warm, settings.call_limit_s)
+            planned = [(workers[cases[name].home], name, calls[name]) for name in order]
+            began, turns = _turns(planned, warm, settings.call_limit_s)
+            number = next(numbers)
+            yield Round(group=group.name, generation=generation, round=number, started_unix_ns=began, turns=turns)
 
 
 def _orders(
@@ -191,33 +193,20 @@ def _alike(calls: Mapping[str, int]) -> dict[str, int]:
     return {name: most if _ALIKE * count >= most else count for name, count in calls.items()}
 
 
-def _round(
-    group: str,
-    generation: int,
-    numbers: Iterator[int],
-    order: list[tuple[WorkerSession, str, int]],
-    warm: Mapping[str, int],
-    limit_s: float,
-) -> Round:
-    """One turn of each case; neighbours in the same worker go in one request, so that nothing comes between them."""
-    turns: list[Turn] = []
-    started_unix_ns = None
+def _turns(
+    order: Sequence[tuple[WorkerSession, str, int]], warm: Mapping[str, int], limit_s: float
+) -> tuple[int, tuple[Turn, ...]]:
+    """When a round began, and its turns; neighbours in one worker go in one request, so that nothing comes between."""
+    answers = []
     for worker, stretch in itertools.groupby(order, key=lambda turn: turn[0]):
+        asked = [(name, calls) for _, name, calls in stretch]
+        warmed = {name: warm[name] for name, _ in asked if name in warm}
+        limit = limit_s * (len(asked) + len(warmed))
         try:
-            turns_asked = [[name, calls] for _, name, calls in stretch]
-            warmed = {str(name): warm[str(name)] for name, _ in turns_asked if str(name) in warm}
-            answer = worker.ask(
-                op="round", turns=turns_asked, warm=warmed, limit_s=limit_s * (len(turns_asked) + len(warmed))
-            )
+            answers.append(worker.ask(op="round", turns=asked, warm=warmed, limit_s=limit))
         except WorkerRefused as refused:
             # A call that worked while warming up fails now: its context is not to be trusted.
             raise WorkerDied(str(refused), "", worker.at_work_on()) from None
-        started_unix_ns = started_unix_ns or int(answer["started_unix_ns"])
-        turns.extend(Turn(**{**turn, "account": Account(**turn["account"])}) for turn in answer["turns"])
-    return Round(
-        group=group,
-        generation=generation,
-        round=next(numbers),
-        started_unix_ns=started_unix_ns or 0,
-        turns=tuple(turns),
-    )
+    turns = (turn for answer in answers for turn in answer["turns"])
+    made = tuple(Turn(**{**turn, "account": Account(**turn["account"])}) for turn in turns)
+    return int(answers[0]["started_unix_ns"]), made

@@ -270,8 +270,6 @@ def serve(start: Callable[[dict[str, Any]], Any]) -> None:
         try:
             if request["op"] == "open":
                 session, answer = start(request), {}
-            elif session is None:
-                raise ValueError("open comes first")
             else:
                 answer = getattr(session, request["op"])(request)
         except Exception as error:

@@ -374,12 +374,10 @@ def _best_addition(model: Model, *, drifts: bool) -> tuple[tuple[Shape, ...], fl
     """The shapes that would gain most, with what they cost beyond a step; None where nothing gains much."""
     size = model.residuals.size
     sums = model.sums()
-    candidates: list[tuple[float, float, tuple[Shape, ...]]] = []
     places = step_places(size)
-    if places.size:
-        squares = np.where(clear_of(places, model.shapes), sums.steps(places), 0.0)
-        at = int(squares.argmax())
-        candidates.append((float(squares[at]), 0.0, (Step(index=int(places[at])),)))
+    squares = np.where(clear_of(places, model.shapes), sums.steps(places), 0.0)
+    step = Step(index=int(places[squares.argmax()]))
+    candidates: list[tuple[float, float, tuple[Shape, ...]]] = [(float(squares.max()), 0.0, (step,))]
     starts, ends = plateau_places(size)
     if starts.size:
         squares = np.where(
@@ -394,8 +392,8 @@ def _best_addition(model: Model, *, drifts: bool) -> tuple[tuple[Shape, ...], fl
         at = int(squares.argmax())
         candidates.append((float(squares[at]), 0.0, (Drift(start=int(starts[at]), end=int(ends[at])),)))
     total = max(float(model.residuals @ model.residuals), size * SMALLEST_WIDTH**2)
-    best = max(candidates, key=lambda found: _white_gain(found[0], total, size) - found[1], default=None)
-    if best is None or _white_gain(best[0], total, size) - best[1] <= _LEAST_GAIN:
+    best = max(candidates, key=lambda found: _white_gain(found[0], total, size) - found[1])
+    if _white_gain(best[0], total, size) - best[1] <= _LEAST_GAIN:
         return None
     return best[2], best[1]
 
