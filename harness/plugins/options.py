@@ -27,10 +27,7 @@ class NoOptions:
 
 
 def check_options(kind: type[_T], values: Mapping[str, Any], *, where: str, owner: str, noun: str) -> _T:
-    """Turn a table into the dataclass that describes it; errors have `where`, `owner` and `noun`.
-
-    As in `[models.rdb] params`, `builder 'mlp'` and `parameter`.
-    """
+    """A table as its dataclass; errors say `where` (`[models.rdb] params`), `owner` (`builder 'mlp'`) and `noun`."""
     adapter = _adapter_of(kind, where, owner, noun)
     names = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
     for key in values:

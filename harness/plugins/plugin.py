@@ -42,11 +42,7 @@ class PluginFile:
 
 
 def package_file(package: str, name: str) -> PluginFile:
-    """A file that lies in an installed package, as in `package_file(__package__, "spec.mlir")`.
-
-    Raises:
-        SuiteError: The package has no such file.
-    """
+    """A file of an installed package, as in `package_file(__package__, "spec.mlir")`; SuiteError where it has none."""
     path = Path(str(files(package).joinpath(name)))
     if not path.is_file():
         raise SuiteError(f"package {package} has no file {name}; install it again, or ask its author")

@@ -250,10 +250,7 @@ class Part(NamedTuple):
 
 
 def find_code(module: ir.Module, dispatch: ir.Operation) -> tuple[ir.Operation, ir.Operation] | None:
-    """The function of a dispatch and its one store, if another store of its result can be added to it.
-
-    So its last argument is its one result, made by elementwise arithmetic, and stored as a whole.
-    """
+    """The function of a dispatch and the one store of its result, as a whole, if another store can be added to it."""
     function = find_function(module, dispatch)
     stores = [] if function is None else [op for op in operations_of(function) if op.name == STORE]
     if function is None or len(stores) != 1:

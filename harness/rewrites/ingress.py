@@ -215,11 +215,7 @@ def _reads(use: ir.OpOperand) -> bool:
 
 
 def generalize_products(module: ir.Module) -> int:
-    """Write linalg.matmul and linalg.batch_matmul, with whatever indexing maps, as linalg.generic.
-
-    The body is the one that the named operation stands for: mulf and addf, muli and addi on integers, with conversions
-    where the types differ.
-    """
+    """Write linalg.matmul and linalg.batch_matmul, with whatever indexing maps, as linalg.generic of the same body."""
     products = [op for op in find(module, *_NAMED_PRODUCTS) if len(op.results) == 1]
     for op in products:
         maps = list(linalg.get_indexing_maps(op))

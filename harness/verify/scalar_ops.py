@@ -67,14 +67,6 @@ def _shifted(function: _Binary) -> _Binary:
     return shift
 
 
-def _rounded_away(x: Array) -> Array:
-    return np.copysign(np.floor(np.abs(x) + 0.5), x)
-
-
-def _inverse_root(x: Array) -> Array:
-    return 1.0 / np.sqrt(x)
-
-
 def _named(**functions: Callable[..., Array]) -> dict[str, Callable[..., Array]]:
     """Functions by the name of their operation in arith or math."""
     return functions
@@ -83,7 +75,10 @@ def _named(**functions: Callable[..., Array]) -> dict[str, Callable[..., Array]]
 # Of floats: results that are rounded once, extremes, and functions with steps; what is exact or a class of numbers.
 _ROUNDED = _named(addf=np.add, subf=np.subtract, mulf=np.multiply, divf=np.divide, truncf=np.positive)
 _EXTREMES = _named(maximumf=np.maximum, minimumf=np.minimum, maxnumf=np.fmax, minnumf=np.fmin)
-_STEPS = _named(floor=np.floor, ceil=np.ceil, trunc=np.trunc, roundeven=np.rint, round=_rounded_away)
+_STEPS = {
+    **_named(floor=np.floor, ceil=np.ceil, trunc=np.trunc, roundeven=np.rint),
+    **_named(round=lambda x: np.copysign(np.floor(np.abs(x) + 0.5), x)),
+}
 _EXACT = _named(negf=np.negative, extf=np.positive, absf=np.abs, copysign=np.copysign)
 _CLASSES = _named(isnan=np.isnan, isinf=np.isinf, isfinite=np.isfinite)
 # Of whole numbers, and of those that are taken without a sign. A quotient by 0 is anything, here numpy's 0.
@@ -109,7 +104,8 @@ _BY_UNITS = {
     _ACCURATE: _named(sqrt=np.sqrt),
     _GOOD: {
         **_named(exp=np.exp, exp2=np.exp2, expm1=np.expm1, log=np.log, log2=np.log2, log10=np.log10, log1p=np.log1p),
-        **_named(sin=np.sin, cos=np.cos, tan=np.tan, cosh=np.cosh, tanh=np.tanh, erf=special.erf, rsqrt=_inverse_root),
+        **_named(sin=np.sin, cos=np.cos, tan=np.tan, cosh=np.cosh, tanh=np.tanh, erf=special.erf),
+        **_named(rsqrt=lambda x: 1.0 / np.sqrt(x)),
     },
     _FAIR: {
         **_named(cbrt=np.cbrt, asin=np.arcsin, acos=np.arccos, sinh=np.sinh, erfc=special.erfc),
