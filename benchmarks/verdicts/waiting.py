@@ -18,7 +18,6 @@ from harness.compare.engine import BASE, HEAD
 from harness.measure import Group, LoadableModule
 from harness.measure.session import WorkerSession
 from harness.measure.worker import Callee, Session, serve
-from harness.process import Limits
 
 Wait = Literal["sleep", "pipe", "lock", "pages"]
 
@@ -39,14 +38,14 @@ class WaitingModule:
         """Both sides live in one worker, as modules of one toolchain do."""
         return "waiting", self.wait
 
-    def worker(self, group: Group, limits: Limits) -> WorkerSession:
+    def worker(self, group: Group, limit_s: float | None) -> WorkerSession:
         """The worker of this file."""
         return WorkerSession(
             command=[sys.executable, "-u", "-m", "benchmarks.verdicts.waiting"],
             opening={"uris": [group.uri], "flags": [], "wait": self.wait},
             cpus=group.cpus,
             cwd=Path(__file__).parents[2],
-            limits=limits,
+            limit_s=limit_s,
         )
 
     def request(self) -> Mapping[str, Any]:

@@ -122,9 +122,7 @@ def _task(side: Side, case: Case, toolchain: Toolchain, rule: Rule, options: Sel
         module = find_module(side, case, toolchain)
     except CacheMiss as error:
         raise RunError(f"{error}; run it again") from None
-    policy = MeasurementPolicy(
-        rule=rule, budget_s=options.row_budget, seed=options.seed, call_limit_s=CALL_LIMIT_S, wait=options.wait
-    )
+    policy = MeasurementPolicy(rule=rule, budget_s=options.row_budget, seed=options.seed, call_limit_s=CALL_LIMIT_S)
     return latency_task(case.name, module, module, policy)
 
 

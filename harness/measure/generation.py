@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from harness.measure.session import Group, Loadable, Settings, WorkerDied, WorkerRefused, WorkerSession
-from harness.process import Limits
 from harness.records.run import Account, Failure, Lost, Round, Turn
 
 
@@ -117,11 +116,10 @@ def _rounds(
                 continue
             try:
                 if case.home not in workers:
-                    limits = Limits(seconds=settings.call_limit_s)
                     try:
-                        workers[case.home] = stack.enter_context(case.worker(group, limits))
+                        workers[case.home] = stack.enter_context(case.worker(group, settings.call_limit_s))
                     except WorkerDied:  # which may be no case's fault: once more
-                        workers[case.home] = stack.enter_context(case.worker(group, limits))
+                        workers[case.home] = stack.enter_context(case.worker(group, settings.call_limit_s))
                 worker = workers[case.home]
                 worker.ask(op="load", case=case.name, **case.request())
                 if not are_known:

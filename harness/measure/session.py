@@ -24,7 +24,7 @@ from filelock import FileLock, Timeout
 from harness.cache import read_memo, write_memo
 from harness.errors import CaseError
 from harness.measure.worker import ON_CALLING_THREAD
-from harness.process import Finished, Limits, forget, spawn, stop
+from harness.process import Finished, forget, spawn, stop
 from harness.scratch import shared_temporary_folder
 from harness.text import shown
 from harness.toolchain import Toolchain
@@ -44,7 +44,7 @@ class Loadable(Protocol):
     def home(self) -> Hashable:
         """Cases with equal homes live in one worker."""
 
-    def worker(self, group: Group, limits: Limits) -> WorkerSession:
+    def worker(self, group: Group, limit_s: float | None) -> WorkerSession:
         """A worker for this case and others of the same home, not started yet."""
 
     def request(self) -> Mapping[str, Any]:
@@ -72,7 +72,7 @@ class LoadableModule:
         """Flags are read once by a runtime, so cases with other flags need another one."""
         return self.toolchain.python, self.run_flags
 
-    def worker(self, group: Group, limits: Limits) -> WorkerSession:
+    def worker(self, group: Group, limit_s: float | None) -> WorkerSession:
         """A worker of this case's toolchain on the group's devices."""
         return WorkerSession(
             command=[*self.toolchain.python_command, "-u", str(WORKER)],
@@ -80,7 +80,7 @@ class LoadableModule:
             cpus=group.cpus,
             env=group.environment,
             cwd=self.module.parent,
-            limits=limits,
+            limit_s=limit_s,
         )
 
     def request(self) -> Mapping[str, Any]:
@@ -149,7 +149,7 @@ class WorkerSession:
     command: Sequence[str]
     opening: Mapping[str, Any]  # What the request `open` says, but for the cores
     cpus: frozenset[int] | None
-    limits: Limits
+    limit_s: float | None  # After which an answer is waited for no longer, unless a request says otherwise
     cwd: Path | None = None
     env: Mapping[str, str] | None = None
 
@@ -191,7 +191,7 @@ class WorkerSession:
     def ask(self, *, limit_s: float | None = None, **request: Any) -> Mapping[str, Any]:
         """Send one request and wait for its answer."""
         self._send(request)
-        limit = limit_s if limit_s is not None else self.limits.seconds
+        limit = limit_s if limit_s is not None else self.limit_s
         try:
             line = self._answers.get(timeout=limit)
         except queue.Empty:

@@ -20,7 +20,6 @@ from harness.measure.worker import Turns, serve
 from harness.models.inputs import ARGUMENTS, Argument, load_argument
 from harness.peers.peer import AppliedPeer, PeerModel, Ready, Setting, find_peer
 from harness.plugins.options import check_options
-from harness.process import Limits
 
 _MODEL = TypeAdapter(PeerModel)
 
@@ -41,7 +40,7 @@ class LoadablePeer:
         """Engines do not share a process, nor do two settings of one."""
         return "peer", self.peer.label
 
-    def worker(self, group: Group, limits: Limits) -> WorkerSession:
+    def worker(self, group: Group, limit_s: float | None) -> WorkerSession:
         """A worker of this peer, under the harness's own Python, on the group's cores."""
         self.cache.mkdir(parents=True, exist_ok=True)
         return WorkerSession(
@@ -55,7 +54,7 @@ class LoadablePeer:
             cpus=group.cpus,
             cwd=self.cache,  # Python would import a `torch` or `onnx` folder of the user's own working folder
             env=thread_variables(self.threads),
-            limits=limits,
+            limit_s=limit_s,
         )
 
     def request(self) -> Mapping[str, Any]:

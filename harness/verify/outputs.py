@@ -242,7 +242,7 @@ class RunnablePeer:
         group = Group(name=self.case.group, uri=self.case.uri, cases=(), cpus=self.cpus)
         with tempfile.TemporaryDirectory(prefix="harness-peer-") as folder:
             try:
-                with self.loadable.worker(group, limits) as worker:
+                with self.loadable.worker(group, limits.seconds) as worker:
                     worker.ask(op="load", case=self.case.name, **self.loadable.request())
                     answer = worker.ask(op="outputs", case=self.case.name, folder=folder)
                 files = [Path(folder) / f"output{position}.npy" for position in range(int(answer["outputs"]))]

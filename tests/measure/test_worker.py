@@ -12,7 +12,6 @@ import pytest
 from harness.measure import Group, LoadableModule, Settings, measure_generation
 from harness.measure.session import WORKER, WorkerDied, WorkerRefused, WorkerSession
 from harness.measure.worker import Turns
-from harness.process import Limits
 from harness.records.run import Lost, Round
 from harness.toolchain import Toolchain
 from tests.builders import CPU_FLAGS, a_loadable
@@ -45,7 +44,7 @@ def _session(
         command=[*toolchain.python_command, "-u", str(WORKER)],
         opening={"uris": [uri], "flags": list(flags)},
         cpus=cpus,
-        limits=Limits(seconds=60),
+        limit_s=60.0,
     )
 
 
