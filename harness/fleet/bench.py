@@ -245,7 +245,7 @@ class FleetBench(Executor):
         self, fleet: Fleet, like: Mapping[str, str] | None = None, planned: Mapping[str, str] | None = None
     ) -> None:
         """Look at who is there."""
-        self._fleet, self._like = fleet, like or {}
+        self._fleet, self._like, self.address = fleet, like or {}, str(fleet.access)
         offers = fleet.await_host(dispatch.RETURN_S if planned else 0.0)  # the last one may have gone, and come back
         if not offers.usable:
             said = "; ".join(offers.refused.values())
@@ -255,11 +255,6 @@ class FleetBench(Executor):
             )
         self._offers: tuple[Offer, ...] = tuple(offers.usable.values())
         self.hosts = dict(planned or {offer.name: offer.machine_class for offer in self._offers})
-
-    @property
-    def address(self) -> str:
-        """Of the scheduler."""
-        return str(self._fleet.access)
 
     def following(self, runs: Sequence[Path]) -> FleetBench:
         """The same fleet, planned as for these runs: groups go to the hosts that have theirs."""

@@ -98,11 +98,7 @@ class Executor(DevicePlace):
     """Where a run's cases are compiled, checked and measured: this machine, of which a fleet is another kind."""
 
     hosts: Mapping[str, str] = MappingProxyType({})  # That a suite is planned for, with the class of each
-
-    @property
-    def address(self) -> str:
-        """What `--fleet` says of it; "": this machine."""
-        return ""
+    address = ""  # What `--fleet` says of it; "": this machine
 
     def following(self, runs: Sequence[Path]) -> Executor:  # noqa: ARG002 (a fleet needs it)
         """The same place, for a run that goes on or is compared with these runs, which may be begun only."""
