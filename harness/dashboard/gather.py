@@ -51,7 +51,6 @@ class Gathered:
     points: pd.DataFrame
     comparisons: pd.DataFrame  # Table `comparisons`, newest first
     changes: tuple[Change, ...]
-    notes: tuple[str, ...]
 
     @cached_property
     def run_rows(self) -> list[dict[str, Any]]:
@@ -121,5 +120,4 @@ def gather(history: History, place: str, changes: Sequence[Change]) -> Gathered:
         points=points,
         comparisons=history.query('SELECT * FROM comparisons ORDER BY created DESC, comparison, metric, "case"'),
         changes=tuple(replace(change, evidence=signed(change.evidence)) for change in changes),
-        notes=history.notes,
     )

@@ -93,7 +93,8 @@ class Tables:
         self.ids: set[str] = set()  # Of all runs and comparisons that have rows
         self._rows_of = rows_of
         self._progress = progress
-        self._notes = [f"{one_line(name)[:80]} is left out: {one_line(why)}" for name, why in opened.refused.items()]
+        # What was left out and why, and what else bears on the figures, a sentence each.
+        self.notes = [f"{one_line(name)[:80]} is left out: {one_line(why)}" for name, why in opened.refused.items()]
         self._folders: dict[str, Path] = {}  # of runs, by id
         self._turns_loaded = False
         self._spill = tempfile.TemporaryDirectory(prefix="harness-history-")
@@ -106,7 +107,7 @@ class Tables:
             left_out = self._read_tags(choice)
             self._note_wrong_clocks()
             if not left_out and self.query("SELECT run FROM runs LIMIT 1").empty:
-                self._notes.append(NOTHING_YET)
+                self.notes.append(NOTHING_YET)
             lock(self.connection)
         except BaseException:
             self.close()
@@ -122,11 +123,6 @@ class Tables:
         """Let go of the database."""
         self.connection.close()
         self._spill.cleanup()
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What was left out and why, and what else bears on the figures, a sentence each."""
-        return tuple(self._notes)
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> pd.DataFrame:
         """What a statement gives, which only reads: else the tables would no longer be what the folder says."""
@@ -247,12 +243,12 @@ class Tables:
             yield
         except Exception as error:
             text = str(error) if isinstance(error, HarnessError) else f"{type(error).__name__}: {error}"[:200]
-            self._notes.append(f"{what}: {one_line(text)}")
+            self.notes.append(f"{what}: {one_line(text)}")
 
     def _read_tags(self, choice: RunChoice | None) -> list[str]:
         """Fill the table `tags`, and take the runs that are left out from the others; their ids."""
         self.marks = marks = read_marks(self.results)
-        self._notes += [f"{name} is left out: {one_line(why)}" for name, why in marks.wrong.items()]
+        self.notes += [f"{name} is left out: {one_line(why)}" for name, why in marks.wrong.items()]
         born = self.connection.execute("SELECT run, purpose, started FROM runs WHERE purpose <> ''").fetchall()
         tags = tags_of(born, marks.taggings)
         insert_rows(self.connection, "tags", [{**asdict(tag), "since": tag.when} for tag in tags])
@@ -260,7 +256,7 @@ class Tables:
             return []
         runs = {str(run) for (run,) in self.connection.execute("SELECT run FROM runs").fetchall()}
         left, notes = choose_runs(choice, runs, tags)
-        self._notes += notes
+        self.notes += notes
         for run in left:
             self._folders.pop(run, None)
         for table in RUN_TABLES if left else ():
@@ -273,7 +269,7 @@ class Tables:
         if wrong := [f"{run} ({clock})" for run, clock in zip(rows["run"], rows["clock"], strict=True)]:
             more = f" and {len(wrong) - _NAMED:,} more" if len(wrong) > _NAMED else ""
             named = f"{', '.join(wrong[:_NAMED])}{more}"
-            self._notes.append(f"With a wrong clock, and left out where change points are looked for: {named}.")
+            self.notes.append(f"With a wrong clock, and left out where change points are looked for: {named}.")
 
 
 _OF_ACCOUNT = tuple(field.name for field in fields(Account) if field.name != "on_calling_thread")

@@ -153,7 +153,7 @@ class InMemory(Tables):
     ) -> None:
         """Of runs, or of the rows of tables; a column that a row does not have is NULL."""
         self.connection = connect()
-        self._notes = list(notes)
+        self.notes = list(notes)
         self._turns_loaded = True
         create_tables(self.connection)
         of_runs = [rows_of(run) for run in runs]

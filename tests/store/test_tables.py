@@ -47,7 +47,7 @@ def everything(results: Path) -> str:
 def test_every_column_is_there_and_documented(results: Path, opened: Opened) -> None:
     results.mkdir()
     tables = opened()
-    assert tables.notes == (NOTHING_YET,)
+    assert tables.notes == [NOTHING_YET]
     for name, table in TABLES.items():
         assert list(tables.query(f"FROM {name}").columns) == [column.name for column in table.columns]
     documentation = (Path(__file__).parents[2] / "docs" / "history.md").read_text().replace("\\", "")
@@ -77,7 +77,7 @@ def test_rows_are_the_same_from_tables_and_from_records(tmp_path: Path, monkeypa
         monkeypatch.setattr(f"harness.store.{function}", fails)
     assert everything(tmp_path / "with") == from_memory
     with open_history(str(tmp_path / "without")) as tables:
-        assert (len(tables.query("FROM comparisons")), tables.notes) == (1, ())
+        assert (len(tables.query("FROM comparisons")), tables.notes) == (1, [])
 
 
 def test_a_run_that_goes_on_is_read_each_time_and_gets_no_tables(results: Path, opened: Opened) -> None:
@@ -123,7 +123,7 @@ def test_a_run_that_cannot_be_read_is_one_note_and_costs_no_other(results: Path,
     tables = opened()
     assert ids(tables) == [night_id(0), night_id(2)]
     why = f"{paths[1] / 'run.json'}: has schema 99, and this harness reads 1; upgrade it"
-    assert tables.notes == (f"{night_id(1)} is left out: {why}",)
+    assert tables.notes == [f"{night_id(1)} is left out: {why}"]
 
 
 @pytest.mark.parametrize("with_tables", [True, False])
@@ -132,7 +132,7 @@ def test_a_copy_of_a_run_is_no_second_run(results: Path, opened: Opened, with_ta
     shutil.copytree(path, results / "zz-copy")
     tables = opened()
     assert ids(tables) == [night_id(0)]
-    assert tables.notes == (f"zz-copy is left out: it says that it is {night_id(0)}, which is there already",)
+    assert tables.notes == [f"zz-copy is left out: it says that it is {night_id(0)}, which is there already"]
 
 
 def test_a_number_that_fits_nowhere_costs_a_run_its_turns_and_no_other(results: Path, opened: Opened) -> None:
@@ -161,7 +161,7 @@ def test_tables_that_cannot_be_read_are_made_again(
     damage(folders[1])
     after = opened()
     assert after.query("FROM points ORDER BY ALL").equals(before)
-    assert after.notes == ()
+    assert after.notes == []
     assert contents(folders[1] / "tables") == tables
 
 

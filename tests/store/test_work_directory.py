@@ -118,7 +118,7 @@ def test_an_explanation_is_found_merged_and_listed_and_has_no_rows(
     copy = here / folder.name
     assert EXPLANATION.load(copy) == explanation
     with Tables(str(here), rows_of, Silent()) as tables:
-        assert tables.notes == (NOTHING_YET,)
+        assert tables.notes == [NOTHING_YET]
     assert run_command_line(["results", "list", str(here)]) == 0
     listed = capsys.readouterr().out
     assert folder.name in listed and explanation.case in listed
