@@ -203,7 +203,7 @@ def _attention(op: Any, sizes: Sizes) -> Cost:
     """Two contractions, and between them the scale and a softmax over the keys (max, subtract, exp, sum, divide)."""
     maps = [attribute.value for attribute in op.attributes["indexing_maps"]]
     ranges = loop_ranges(maps, [sizes.shape(operand) for operand in op.operands])
-    query, key, value, *_, output = (set().union(*map(_dims, affine_map.results)) for affine_map in maps)
+    query, key, value, *_, output = (set().union(*map(dims_of, affine_map.results)) for affine_map in maps)
     scores = math.prod(ranges[dim] for dim in (query | key) & (value | output))
     products = math.prod(ranges[dim] for dim in query | key) + math.prod(ranges[dim] for dim in value | output)
     return Cost(operations=2 * products + 6 * scores, transcendental=scores)
@@ -248,7 +248,7 @@ def touched(affine_map: Any, ranges: Mapping[int, int]) -> int:
     """How many elements a map reaches over an iteration space, at most."""
     spans = ((expr, _interval(expr, ranges)) for expr in affine_map.results)
     # An expression takes no more values than its span has, and no more than its loops have iterations.
-    return math.prod(min(high - low + 1, math.prod(ranges[dim] for dim in _dims(expr))) for expr, (low, high) in spans)
+    return math.prod(min(high - low + 1, math.prod(ranges[d] for d in dims_of(expr))) for expr, (low, high) in spans)
 
 
 def _interval(expr: Any, ranges: Mapping[int, int]) -> tuple[int, int]:
@@ -269,12 +269,13 @@ def _interval(expr: Any, ranges: Mapping[int, int]) -> tuple[int, int]:
     return left[0] // divisor, -(-left[1] // divisor)
 
 
-def _dims(expr: Any) -> set[int]:
+def dims_of(expr: Any) -> set[int]:
+    """The loops that an affine expression goes by."""
     if isinstance(expr, ir.AffineDimExpr):
         return {expr.position}
     if isinstance(expr, ir.AffineConstantExpr | ir.AffineSymbolExpr):
         return set()
-    return _dims(expr.lhs) | _dims(expr.rhs)
+    return dims_of(expr.lhs) | dims_of(expr.rhs)
 
 
 _LOWERING, _PIPELINE = "lowering_config", "translation_info"

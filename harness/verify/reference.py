@@ -160,7 +160,8 @@ def _converter() -> Toolchain | str:
 @cache
 def _evaluator_sha256() -> str:
     here = Path(__file__).parent
-    sources = sorted([*here.glob("*.py"), here.parent / "ir" / "sizes.py"])
+    read = (here.parent / "ir" / name for name in ("operations.py", "sizes.py"))
+    sources = [*sorted(here.glob("*.py")), *read]
     return hashlib.sha256(b"".join(file.read_bytes() for file in sources)).hexdigest()
 
 

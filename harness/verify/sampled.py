@@ -81,7 +81,7 @@ def _plan(ir: Any, operations: Sequence[Any], outputs: Sequence[Any], axis: int)
             operands = [ALL] * len(operation.operands)
         for value, needed in zip(operation.operands, operands, strict=True):
             want(value, needed)
-        points = _points(ir, operation)
+        points = _points(operation)
         whole += points
         size = int(operation.results[0].type.shape[along]) if points and along != ALL else 1
         cut = wanted[operation.results[0]] != ALL if points else False
@@ -91,20 +91,21 @@ def _plan(ir: Any, operations: Sequence[Any], outputs: Sequence[Any], axis: int)
     return Plan(axes=cuts, results=tuple(axes), points=(part, whole))
 
 
-def _points(ir: Any, operation: Any) -> float:
+def _points(operation: Any) -> float:
     """The points of an iteration space, as far as types tell."""
+    from harness.ir.operations import loop_ranges
+
     if operation.name != "linalg.generic":
         return 0.0
-    sizes: dict[int, int] = {}
-    for value, attribute in zip(operation.operands, operation.attributes["indexing_maps"], strict=True):
-        for expression, size in zip(attribute.value.results, getattr(value.type, "shape", ()), strict=False):
-            if isinstance(expression, ir.AffineDimExpr):
-                sizes[int(expression.position)] = max(1, int(size))
-    return float(math.prod(sizes.values()))
+    maps = [attribute.value for attribute in operation.attributes["indexing_maps"]]
+    ranges = loop_ranges(maps, [getattr(value.type, "shape", ()) for value in operation.operands])
+    return float(math.prod(max(1, size) for size in ranges.values()))
 
 
 def operand_axes(ir: Any, operation: Any, along: int) -> list[int] | None:
     """The axis along which each operand is needed at the same places only; None: the operation needs all of them."""
+    from harness.ir.operations import dims_of
+
     if operation.name == "tensor.empty" and not len(operation.operands):
         return []
     if operation.name != "linalg.generic":
@@ -119,8 +120,8 @@ def operand_axes(ir: Any, operation: Any, along: int) -> list[int] | None:
             return None
     axes = []
     for map_ in maps:
-        own = [at for at, result in enumerate(map_.results) if f"d{position}" in str(result).replace("*", " ").split()]
-        if len(own) > 1 or (own and str(map_.results[own[0]]) != f"d{position}"):
+        own = [at for at, result in enumerate(map_.results) if position in dims_of(result)]
+        if len(own) > 1 or (own and not isinstance(map_.results[own[0]], ir.AffineDimExpr)):
             return None
         axes.append(own[0] if own else ALL)
     return axes

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from iree.compiler import ir
 
 from harness.models.inputs import make_array
 from harness.models.language import AttentionParameters, build_attention
@@ -12,7 +13,7 @@ from harness.verify.difference import Right, unjudged
 from harness.verify.evaluate import evaluate, tolerances
 from harness.verify.interpreter import Exported, TooLongError
 from harness.verify.rounding import UnsupportedError
-from harness.verify.sampled import places
+from harness.verify.sampled import operand_axes, places
 from tests.programs import WEIGHTED, program
 
 MINUTE = 60.0
@@ -168,6 +169,15 @@ def test_of_what_takes_too_long_some_places_are_evaluated(monkeypatch: pytest.Mo
     right, allowed = tolerances(found.outputs[0])
     assert found.axes == (0,)
     assert (np.abs(a[places(1024)] @ b - right) <= allowed).all()
+
+
+def test_what_is_read_where_two_loops_say_is_needed_as_a_whole() -> None:
+    maps = "(i, j) -> ((i + j) floordiv 2); (i, j) -> (i, j)"
+    text = generic("%r = math.absf %x : f32", "40xf32", "40x40xf32", "tensor.empty()", maps, "parallel parallel")
+    with ir.Context():
+        module = ir.Module.parse(text)
+        _, reader, _ = module.body.operations[0].regions[0].blocks[0].operations
+        assert operand_axes(ir, reader.operation, 0) is None
 
 
 # --- tensors ---
