@@ -30,7 +30,6 @@ WEIGHTS = WeightFile(
 _EPSILON = 1e-3
 _COLOURS = 3
 
-
 # Of each stage: how many bottlenecks, the stride of the first of them, and by how much they widen the channels inside.
 STAGES = ((1, 1, 1), (2, 2, 6), (2, 2, 6), (3, 2, 6), (3, 1, 6), (4, 2, 6), (1, 1, 6))
 

@@ -104,11 +104,8 @@ def model_id(model: Model, suite: Path) -> str:
     if model.builder is not None:
         where = f"{suite}: [models.{model.name}]"
         builder = find_builder(model.builder, f"{where} builder")
-        facts["builder"] = [
-            builder.name,
-            builder.version,
-            asdict(check_params(builder, model.params, f"{where} params")),
-        ]
+        params = asdict(check_params(builder, model.params, f"{where} params"))
+        facts["builder"] = [builder.name, builder.version, params]
     else:
         source = model.mlir or model.onnx
         assert source is not None  # noqa: S101 (loading a suite made sure)

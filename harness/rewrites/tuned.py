@@ -27,7 +27,6 @@ from harness.rewrites.targets import compilation_info, divisors, target_vector_u
 ATTRIBUTE = "compilation_info"
 PIPELINE = "ConvTileAndDecomposeExpert"
 
-
 # Two multiply-add units with a latency of four cycles need eight accumulators. Beyond twice as many, tiles of several
 # vectors were slower on Zen 4, and a single vector was not.
 _ENOUGH = 8
@@ -40,7 +39,6 @@ _VECTORS = (1, 2, 4, 8)
 _ROWS = 8
 # Output channels of a distributed tile, at least: each row of the filter is then read in a few whole cache lines.
 _CHANNELS = 64
-
 
 # What was measured (a Zen 4, and one that runs AVX2 code), by bytes of a vector register and number of registers:
 # whether a tile may have rows of the image where these divide better than columns. On AVX-512 none was tried.

@@ -255,7 +255,6 @@ class RunnablePeer:
 
 AnyRunnable = Runnable | RunnablePeer
 
-
 REPETITIONS = 3
 MIN_TIME_S = 0.3
 
