@@ -55,6 +55,7 @@ def capture_limits(files: SystemFiles) -> dict[str, Any]:
     """Limits of the control groups that this process is in; {} where nothing limits it."""
     groups = _groups(files)
     cpu_limit = min(filter(None, (_cpu_limit_cores(files, group) for group in groups)), default=None)
+    memory_limit = min(filter(None, (_memory_limit_bytes(files, group) for group in groups)), default=None)
     counts = (
         re.search(r"^nr_throttled (\d+)", files.text(f"{group}/cpu.stat") or "", re.MULTILINE) for group in groups
     )
@@ -63,9 +64,7 @@ def capture_limits(files: SystemFiles) -> dict[str, Any]:
         {
             "cpu_limit_cores": cpu_limit,
             "cpu_throttled_periods": throttled if cpu_limit is not None else None,
-            "memory_limit_bytes": min(
-                filter(None, (_memory_limit_bytes(files, group) for group in groups)), default=None
-            ),
+            "memory_limit_bytes": memory_limit,
         }
     )
 
