@@ -109,7 +109,7 @@ class RowBench:
     toolchains: Mapping[ToolchainRecord, Toolchain]
     directory: ComparisonDirectory  # Where each turn is kept as it is taken
     progress: Progress
-    memory_bytes: int | None = None  # At which a compile is stopped; None: no limit
+    limits: Limits  # Of each compile
 
 
 # What is measured of rows, by metric: the title of its stage, and what it is called in a sentence.
@@ -190,7 +190,7 @@ def _planned(
         cap_s=options.row_cap,
         seed=options.seed,
         call_limit_s=options.call_timeout_s,
-        limits=Limits(seconds=options.compile_timeout_s, memory_bytes=bench.memory_bytes),
+        limits=bench.limits,
     )
     of_compiles = replace(policy, rule=plan.rules[COMPILE_TIME.name], budget_s=options.compile_budget_s, cap_s=0.0)
     chosen = {pair.name for pair in plan.compiled}

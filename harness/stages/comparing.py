@@ -71,9 +71,7 @@ def compare_sides(
     directory = session.folder(head.run.header.suite_name)
     if options.remeasure:
         place = session.executor.rows(plan, directory, progress, session.noise)
-        bench = RowBench(
-            place=place, toolchains=toolchains, directory=directory, progress=progress, memory_bytes=limits.memory_bytes
-        )
+        bench = RowBench(place=place, toolchains=toolchains, directory=directory, progress=progress, limits=limits)
         rows, is_stopped = remeasure(plan, bench)
         concluded = partial(concluded, hosts=place.hosts)
         if is_stopped:

@@ -34,7 +34,7 @@ def test_compiles_may_take_most_of_this_machines_memory_and_on_a_fleet_what_each
     given: list[int | None] = []
 
     def stop(_: Plan, bench: RowBench) -> list[Row]:
-        given.append(bench.memory_bytes)
+        given.append(bench.limits.memory_bytes)
         raise Interrupted("by the user")
 
     monkeypatch.setattr(comparing, "remeasure", stop)
