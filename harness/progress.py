@@ -54,10 +54,6 @@ class Progress:
         """How much is left of a budget, from the next step on; "": as long as stages should take."""
 
 
-class Silent(Progress):
-    """Reports nothing."""
-
-
 class Terminal(Progress):
     """A bar on a terminal, plain lines elsewhere. It draws only when a method is called: no timer, no thread."""
 

@@ -21,7 +21,7 @@ from harness.models.model import Input, Model
 from harness.peers import Peer, Ready
 from harness.peers.peer import AppliedPeer
 from harness.plugins import Applied, Flags, NoOptions, Plugin, PluginFile, Step, registry
-from harness.progress import Silent
+from harness.progress import Progress
 from harness.records.bisection import Bisection
 from harness.records.case import Case
 from harness.records.comparison import Row, Verdict
@@ -309,7 +309,7 @@ def make_bisection(**fields: Any) -> Bisection:
     return Bisection(**{**default, **fields})
 
 
-class Notes(Silent):
+class Notes(Progress):
     """A progress that keeps its notes."""
 
     def __init__(self) -> None:

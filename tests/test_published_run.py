@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import releases
-from harness.progress import Silent
+from harness.progress import Progress
 from harness.report import render
 from harness.store.folders import load_result
 from harness.store.merging import verify
@@ -43,7 +43,7 @@ def test_a_published_report_is_what_the_harness_prints(folder: Path) -> None:
 
 
 def test_what_is_published_is_whole() -> None:
-    assert {finding.state for finding in verify(open_place(str(PUBLISHED)), Silent())} == {"ok"}
+    assert {finding.state for finding in verify(open_place(str(PUBLISHED)), Progress())} == {"ok"}
 
 
 def test_what_is_published_names_no_place_of_the_machine_it_was_made_on() -> None:

@@ -23,7 +23,7 @@ from harness.fleet import dispatch
 from harness.fleet.access import access_to
 from harness.fleet.connection import connect
 from harness.fleet.run import FleetRun
-from harness.progress import Silent
+from harness.progress import Progress
 
 # Exit status where the run ended before it was done, and can go on.
 GO_ON = 4
@@ -51,7 +51,7 @@ class Took:
     fetched_bytes: int
 
 
-class Told(Silent):
+class Told(Progress):
     """Says on stderr what the run notes, with the time."""
 
     def note(self, text: str) -> None:

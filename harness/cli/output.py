@@ -10,7 +10,7 @@ from typing import Any
 
 from harness.errors import UsageError
 from harness.options import Format
-from harness.progress import Silent, Terminal
+from harness.progress import Progress, Terminal
 from harness.report import render
 from harness.report.markdown import to_markdown, web_address
 from harness.report.page import Page
@@ -29,11 +29,11 @@ def teller(*, quiet: bool) -> Callable[[str], None]:
     return (lambda _: None) if quiet else tell
 
 
-def reporter(*, quiet: bool, verbose: bool = False) -> Terminal | Silent:
+def reporter(*, quiet: bool, verbose: bool = False) -> Progress:
     """What a long command reports to while it works: with --quiet to nobody."""
     if quiet and verbose:
         raise UsageError("--quiet and --verbose contradict each other; leave one of them out")
-    return Silent() if quiet else Terminal()
+    return Progress() if quiet else Terminal()
 
 
 def tell_where(path: Path) -> None:

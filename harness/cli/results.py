@@ -15,7 +15,7 @@ from harness.errors import ExitCode, RunError, UsageError
 from harness.history.imported import ImportOptions, imported_run
 from harness.history.series import frame_records
 from harness.options import DataFormat, command_options
-from harness.progress import Silent, Terminal
+from harness.progress import Progress, Terminal
 from harness.report import render
 from harness.report.command_pages import listed_page, merged_page, verified_page
 from harness.report.data import to_json
@@ -185,7 +185,7 @@ def _tag(options: TagOptions, *, removed: bool) -> int:
             folder = find_folder(given, Path(results), kind="run")
             by_place.setdefault(str(folder.parent), {})[load_run(folder, rounds=False).header.id] = None
     for where, ids in by_place.items():
-        with Tables(where, rows_of, Silent()) as tables:
+        with Tables(where, rows_of, Progress()) as tables:
             having = set(tables.query("SELECT run FROM tags WHERE tag = ?", [tag])["run"])
             known = set(tables.runs()["run"])
         for run in ids:

@@ -38,7 +38,7 @@ from harness.history.series import (
     with_hosts,
 )
 from harness.metrics import LATENCY, LATENCY_VS_REFERENCE, is_exact
-from harness.progress import Progress, Silent
+from harness.progress import Progress
 from harness.store.schema import Role
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def history_changes(
         if row.points > 1 and (metrics is None or row.metric in metrics) and (series is None or row.series in series)
     ]
     values = load_values(history, [row.series for row in chosen], runs)
-    found = _search([row for row in chosen if row.series in values], values, progress or Silent())
+    found = _search([row for row in chosen if row.series in values], values, progress or Progress())
     changed = [row for row in chosen if found.get(row.series)]
     runs = with_hosts(history, runs, [row.series for row in changed])
     relations = Relations(rows)

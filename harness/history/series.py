@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from harness.errors import UsageError
 from harness.metrics import LATENCY, LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE
-from harness.progress import Progress, Silent
+from harness.progress import Progress
 from harness.report.rows import rows_of
 from harness.store.marks import WITHOUT_EXPERIMENTS, RunChoice
 from harness.store.place import without_password
@@ -43,7 +43,7 @@ def open_history(
     place: str, *, progress: Progress | None = None, choice: RunChoice | None = WITHOUT_EXPERIMENTS
 ) -> History:
     """Open a results folder as a history to ask."""
-    return Tables(place, rows_of, progress or Silent(), choice)
+    return Tables(place, rows_of, progress or Progress(), choice)
 
 
 @dataclass(frozen=True, kw_only=True)

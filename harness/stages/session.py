@@ -30,7 +30,7 @@ from harness.errors import ExitCode, Interrupted, PlaceGone, RunError, UsageErro
 from harness.machine.environment import machine_id
 from harness.options import Results, option_of
 from harness.process import Limits, forget, spawn, stop
-from harness.progress import Progress, Silent
+from harness.progress import Progress
 from harness.stages.options import ExplainOptions, OneCase, RunOptions, TuneOptions, compile_limits
 from harness.stages.run import LOCAL, Executor, run_suite
 from harness.stats.rule import Rule
@@ -151,7 +151,7 @@ class SidesSession(Generic[_Options, _Folder]):
         """Begin it with the words of a command line, or go on with the one in a folder."""
         self.options, self.environment = options, environment_here()  # The options that it was begun with
         self.executor: Executor = LOCAL  # Where sides are made and rows measured, unless a fleet is put here
-        self.progress: Progress = Silent()  # Unless somebody who is told is put here
+        self.progress = Progress()  # Unless somebody who is told is put here
         self.case: str | None = None  # The only one that is wanted of a side; None: all that the options say
         self._sides, self._folder, self._here = words_of(sides), folder, Path.cwd()
         self._stack = ExitStack()

@@ -26,7 +26,7 @@ from harness.measure.generation import load_order
 from harness.measure.session import only_one_measures
 from harness.metrics import LATENCY
 from harness.process import Limits
-from harness.progress import Progress, Silent, duration
+from harness.progress import Progress, duration
 from harness.records.bisection import Trial
 from harness.records.case import Case
 from harness.records.tuning import TimedCandidate
@@ -352,7 +352,7 @@ def digest(texts: Sequence[str]) -> str:
     return hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:16]
 
 
-class Quietly(Silent):
+class Quietly(Progress):
     """Reports what a run of candidates does, without its notes: that some of them fail is no news."""
 
     def __init__(self, progress: Progress) -> None:

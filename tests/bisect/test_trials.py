@@ -18,7 +18,7 @@ from harness.compare.samplers import CacheMiss, MeasurementPolicy
 from harness.errors import CaseError, RunError
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY, METRICS, Metric
 from harness.process import Limits
-from harness.progress import Silent
+from harness.progress import Progress
 from harness.records.bisection import Trial
 from harness.records.case import Case
 from harness.records.comparison import Verdict
@@ -62,7 +62,7 @@ class Pairs:
         self, metric: Metric = LATENCY, head: Place | None = None, earlier: Sequence[Trial] = (), **policy: Any
     ) -> Trial:
         """The older beside the newer, or another."""
-        return try_pair(self.base, head or self.head, metric, replace(POLICY, **policy), Silent(), earlier=earlier)
+        return try_pair(self.base, head or self.head, metric, replace(POLICY, **policy), Progress(), earlier=earlier)
 
     def _task(self, name: str, _base: object, _head: object, policy: MeasurementPolicy, **given: Any) -> Task:
         def sample(number: int) -> Generation:

@@ -11,7 +11,7 @@ from junitparser import JUnitXml
 from harness.cli import compare, inspect, run, run_command_line
 from harness.cli.run import run_list
 from harness.errors import CaseError, Interrupted, NothingSelected, RunError, SuiteError
-from harness.progress import Progress, Silent, Terminal
+from harness.progress import Progress, Terminal
 from harness.records.run import Failure, Run
 from harness.stages.options import RunOptions
 from harness.suite.load import SuiteList
@@ -133,4 +133,4 @@ def test_a_command_hands_on_what_it_is_told(line: str, folder: Path, monkeypatch
     monkeypatch.setattr(inspect, "write_bench", lambda *_: (Path("small.toml"), ()))
     for loud in ("--quiet", "--verbose"):
         assert run_command_line([*line.split(), loud]) == 2
-    assert seen == [(Silent, False), (Terminal, True)]
+    assert seen == [(Progress, False), (Terminal, True)]

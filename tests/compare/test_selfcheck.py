@@ -17,7 +17,7 @@ from harness.compare.samplers import MeasurementPolicy
 from harness.compare.selfcheck import Selfcheck, check_machine
 from harness.errors import CaseError, RunError
 from harness.machine.environment import last_selfcheck, selfcheck_file
-from harness.progress import Silent
+from harness.progress import Progress
 from harness.records.run import Failure
 from tests.compare.runs import a_case, a_side
 
@@ -49,7 +49,7 @@ class Machine:
         """Rows of ten seconds, which have room for ten generations."""
         options = SelfcheckOptions(Path("net.toml"), rows=rows, row_budget=10)
         toolchains: Any = dict.fromkeys(side.toolchains.values())
-        return check_machine(side, toolchains, {"machine": {"id": MACHINE}}, options, Silent())
+        return check_machine(side, toolchains, {"machine": {"id": MACHINE}}, options, Progress())
 
 
 @pytest.fixture

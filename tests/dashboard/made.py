@@ -14,7 +14,7 @@ from harness.dashboard.site import make_dashboard
 from harness.history.changes import Change
 from harness.history.events import acknowledge, group_changes
 from harness.history.series import History, usable_runs
-from harness.progress import Silent
+from harness.progress import Progress
 from harness.store.marks import Acknowledgement, Marks
 from tests.history import made as history_made
 from tests.history.made import InMemory
@@ -262,7 +262,7 @@ def _changes() -> list[Change]:
 
 def make_site(out: Path, made: Made, **given: Any) -> Path:
     """The dashboard of a made-up history; the folder."""
-    make_dashboard(made.history, made.changes, out, Silent(), made=MADE, **given)
+    make_dashboard(made.history, made.changes, out, Progress(), made=MADE, **given)
     return out
 
 

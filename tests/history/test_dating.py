@@ -13,7 +13,7 @@ from harness.history import dating
 from harness.history.dating import Dated, Question, date_steps, open_questions
 from harness.history.events import ChangeEvent
 from harness.history.series import RunFacts, Runs, usable_runs
-from harness.progress import Silent
+from harness.progress import Progress
 from harness.records.bisection import Bisection, FoundStep, Trial
 from harness.report.data import document_of
 from harness.stages.options import BisectOptions
@@ -121,7 +121,7 @@ def searches(monkeypatch: pytest.MonkeyPatch) -> Searches:
 
 
 def dated(folder: Path, *questions: Question, budget_s: float = 60) -> list[Dated]:
-    return list(date_steps(questions, budget_s, folder, Silent()))
+    return list(date_steps(questions, budget_s, folder, Progress()))
 
 
 def test_a_search_goes_on_in_the_next_night_and_what_it_found_is_read_in_later_ones(

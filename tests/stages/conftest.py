@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.models.materialize import ModelArtifact
-from harness.progress import Silent
+from harness.progress import Progress
 from harness.records.case import Case
 from harness.records.run import Failure, Run
 from harness.stages.options import RunOptions
@@ -69,7 +69,7 @@ class UnderWay:
             options=RunOptions(Path("suite.toml"), results=self.directory.path.parent, jobs=2, call_timeout_s=1.0),
             directory=self.directory,
             done=Done(done or self.begun),
-            progress=Silent(),
+            progress=Progress(),
             failures=FailureNotes(self.notes),
             given_up=GivenUp(keep_going=keep_going),
         )

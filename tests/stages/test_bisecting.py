@@ -17,7 +17,7 @@ from harness.bisect.trials import Place
 from harness.compare import sides as compare_sides
 from harness.compare.samplers import MeasurementPolicy
 from harness.errors import Interrupted, NothingSelected, NoToolchain, RunError, SuiteError, ToolchainError, UsageError
-from harness.progress import Progress, Silent
+from harness.progress import Progress
 from harness.records.bisection import Bisection, Trial
 from harness.records.comparison import Verdict
 from harness.records.run import Failure, ToolchainRecord
@@ -121,7 +121,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 def begun(progress: Progress | None = None, **options: Any) -> BisectSession:
     given: dict[str, Any] = {"case": "net/stock@cpu", "release": RELEASES, **options}
-    return session_of(BisectOptions(Path("suite.toml"), **given), ("harness", "bisect"), progress or Silent())
+    return session_of(BisectOptions(Path("suite.toml"), **given), ("harness", "bisect"), progress or Progress())
 
 
 def over_releases(progress: Progress | None = None, **options: Any) -> Bisection:
@@ -133,7 +133,7 @@ def over_parts() -> Bisection:
 
 
 def gone_on(path: Path = Path("latest"), **options: Any) -> Bisection:
-    return session_of(BisectOptions(resume=path, **options), (), Silent()).run()
+    return session_of(BisectOptions(resume=path, **options), (), Progress()).run()
 
 
 def since(place: str, before: float, after: float) -> Times:
@@ -287,7 +287,7 @@ def test_what_stayed_open_or_had_no_time_is_measured_later(machine: Machine) -> 
     assert (first.finished, [(step.before, step.after) for step in first.steps]) == (True, [("3.3.0", "3.6.0")])
     asked, judged = len(machine.asked), len(machine.judged)
     machine.noisy.clear()
-    again = session_of(BisectOptions(resume=Path("latest"), row_budget=600.0), (), Silent())
+    again = session_of(BisectOptions(resume=Path("latest"), row_budget=600.0), (), Progress())
     assert again.options.row_budget == 600
     second = again.run()
     assert [(step.before, step.after) for step in second.steps] == [("3.4.0", "3.5.0")]
@@ -422,7 +422,7 @@ def say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Say:
 
         monkeypatch.setattr(bisect_session, "run_suite", run_suite)
         given = VerdictOptions(Path("suite.toml"), case=CASE.name, against=good, metric="dispatches")
-        return judge_now(replace(given, results=tmp_path / "results", **options), Silent())
+        return judge_now(replace(given, results=tmp_path / "results", **options), Progress())
 
     return said
 

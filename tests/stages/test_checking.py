@@ -7,7 +7,7 @@ import pytest
 
 from harness.cli.run import CheckOptions, check
 from harness.errors import ExitCode, SuiteError
-from harness.progress import Silent
+from harness.progress import Progress
 from harness.stages.checking import check_suite, target_backends
 from harness.toolchain import Toolchain
 from tests.builders import FLAGS
@@ -28,7 +28,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, monkeypatch
 
 def findings(toolchain: Toolchain, changes: dict[str, str]) -> list[tuple[str, str]]:
     """What is found in the suite with these changes, whose model IREE takes."""
-    found = check_suite(lay_out_suite(changes, program=PROGRAM), (toolchain,), Silent()).findings
+    found = check_suite(lay_out_suite(changes, program=PROGRAM), (toolchain,), Progress()).findings
     return [(finding.kind, finding.text) for finding in found]
 
 

@@ -12,7 +12,7 @@ from harness.errors import CaseError, ExitCode, HarnessError, RunError, Toolchai
 from harness.ir.counts import Inspected
 from harness.ir.differences import ProgramParts, read_parts
 from harness.ir.dump import UnreadPhase
-from harness.progress import Silent
+from harness.progress import Progress
 from harness.records.run import Build, Failure, ToolchainRecord
 from harness.stages.ir import TELLING_PHASES, NamedCase, compare_cases, compile_sides, inspect_case, named_cases
 from harness.stages.options import IrOptions, compile_limits
@@ -52,7 +52,7 @@ def inspect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Inspect:
         output_format: Literal["mlir", "json"] = "mlir" if texts else "json"
         options = IrOptions(("counted.toml", case), phases=phases, format=output_format)
         (named,) = named_cases(options)
-        return inspect_case(named, options, Silent())
+        return inspect_case(named, options, Progress())
 
     return inspect
 
@@ -82,12 +82,12 @@ def test_two_cases_are_compared_without_a_phase_that_cannot_be_read_back_unless_
 
     monkeypatch.setattr("harness.stages.ir.read_parts", read)
     sides = (f"counted.toml:{STOCK}", f"counted.toml:{STOCK}")
-    compared = compare_cases(named_cases(IrOptions(sides)), IrOptions(sides), Silent())
+    compared = compare_cases(named_cases(IrOptions(sides)), IrOptions(sides), Progress())
     assert compared.unread == {"encodings": "bad shape"}
     assert {"flow", "stream"} <= compared.base.parts.program.keys()
     wanted = IrOptions(sides, phases=("flow", "encodings"))
     with pytest.raises(UnreadPhase, match="at phase 'encodings' cannot be read back"):
-        compare_cases(named_cases(wanted), wanted, Silent())
+        compare_cases(named_cases(wanted), wanted, Progress())
 
 
 @pytest.mark.parametrize(
@@ -187,5 +187,5 @@ def test_what_a_run_does_not_have(
     monkeypatch.setenv("HARNESS_CACHE", str(here / "cache"))
     monkeypatch.setattr(compare_sides, "get_toolchains", lambda *_, **__: (installed,))
     with pytest.raises(kind) as caught:
-        compile_sides([NamedCase(place=RUN, case=case)], compile_limits(), Silent())
+        compile_sides([NamedCase(place=RUN, case=case)], compile_limits(), Progress())
     assert str(caught.value).removeprefix(f"{RUN}: ").startswith(words)

@@ -10,7 +10,7 @@ import pytest
 
 from harness.bisect.variants import CompileConfig
 from harness.errors import UsageError
-from harness.progress import Silent
+from harness.progress import Progress
 from harness.records.bisection import Trial
 from harness.records.tuning import Tuning
 from harness.stages import tune_session, tuning_lowering
@@ -51,7 +51,7 @@ ONLY_OURS = ("[!i]*", "i[!s]*", "isolate.*")
 
 def searched(**options: Any) -> list[Tuning | NoStart]:
     given: dict[str, Any] = {"models": ("net",), "budget": 400.0, "without": ONLY_OURS, **options}
-    return list(tune(TuneOptions(Path("suite.toml"), **given), ("harness", "tune"), Silent(), lambda _: {}))
+    return list(tune(TuneOptions(Path("suite.toml"), **given), ("harness", "tune"), Progress(), lambda _: {}))
 
 
 def in_one_round(patch: pytest.MonkeyPatch) -> None:
@@ -160,7 +160,7 @@ def test_a_compiler_that_hangs_eats_memory_or_lacks_a_flag_costs_one_candidate(
     }
     with a_directory(tmp_path) as directory:
         configs = {name: CompileConfig(flags=each) for name, each in flags.items()}
-        found = TuneSession(options, target, directory, Silent()).compile("some", configs, seconds=5.0)
+        found = TuneSession(options, target, directory, Progress()).compile("some", configs, seconds=5.0)
     assert [*found] == ["start", *configs]
     untimed = {name: each for name, each in found.items() if isinstance(each, Untimed)}
     assert [(name, each.late, each.wrong) for name, each in untimed.items() if each.late or each.wrong] == [

@@ -17,7 +17,7 @@ from harness.compare.samplers import Module
 from harness.compile.iree_compile import MODULE_FILE
 from harness.explain.profile import Profile
 from harness.measure import Group, LoadableModule
-from harness.progress import Silent
+from harness.progress import Progress
 from harness.records.bisection import Trial
 from harness.records.comparison import Verdict
 from harness.records.run import Failure, Lost, Round, Turn
@@ -50,7 +50,7 @@ class Scripted(TuneSession):
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, **options: Any) -> None:
         chosen = TuneOptions(Path("small.toml"), **options)
-        super().__init__(chosen, a_target(folder, a_suite()), a_directory(folder), Silent())
+        super().__init__(chosen, a_target(folder, a_suite()), a_directory(folder), Progress())
         self.ms: dict[str, float] = {}  # What programs take, by code: flags and then specs, joined; "" of the start
         self.code_of: Callable[[CompileConfig], str] = lambda config: " ".join(
             [*sorted(config.flags), *(use.options["spec"] for use in config.plugins)]

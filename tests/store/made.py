@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-from harness.progress import Silent
+from harness.progress import Progress
 from harness.records.comparison import Verdict
 from harness.report import render
 from harness.report.rows import rows_of
@@ -84,7 +84,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def merged(*sources: Path, into: Path) -> list[Outcome]:
     """What becomes of the folders of these places where they are merged."""
-    return merge([str(source) for source in sources], str(into), rows_of, str, Silent())
+    return merge([str(source) for source in sources], str(into), rows_of, str, Progress())
 
 
 def fates(outcomes: list[Outcome]) -> dict[str, str]:

@@ -11,7 +11,7 @@ import pytest
 
 from harness.cli import run_command_line
 from harness.history.series import open_history
-from harness.progress import Silent
+from harness.progress import Progress
 from harness.store.marks import RunChoice, Tagging, choose_runs, read_marks, tags_of, write_marks
 from harness.store.merging import verify
 from harness.store.place import open_place
@@ -114,7 +114,7 @@ def test_a_file_that_is_no_statement_costs_no_other(results: Path, harm: Callabl
     tag(results, "a", "loud")
     marks = read_marks(results)
     assert ([found.tag for found in marks.taggings], len(marks.files)) == (["loud"], 1)
-    sound, wrong = verify(open_place(str(results)), Silent())
+    sound, wrong = verify(open_place(str(results)), Progress())
     assert (sound.state, wrong.state) == ("ok", "damaged")
     into = results.parent / "into"
     refused, copied = merged(results, into=into)
@@ -132,7 +132,7 @@ def test_a_folder_of_statements_that_is_a_link_is_not_followed(results: Path, tm
     marks = read_marks(results)
     assert (marks.taggings, len(marks.wrong)) == ((), 1)
     (outcome,) = merged(results, into=tmp_path / "into")
-    (finding,) = verify(open_place(str(results)), Silent())
+    (finding,) = verify(open_place(str(results)), Progress())
     assert (outcome.fate, finding.state) == ("refused", "damaged")
     assert "is a symbolic link, which is not followed" in outcome.why
 

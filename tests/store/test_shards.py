@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harness.history.series import open_history
-from harness.progress import Silent
+from harness.progress import Progress
 from harness.records.case import Case
 from harness.records.run import Peak
 from harness.report import render
@@ -72,7 +72,9 @@ def make_shards(folder: Path, *machines: str, models: Sequence[str] = MODELS, **
 
 
 def joined(into: Path | str, *sources: Path) -> list[Outcome]:
-    return merge([str(source) for source in sources], str(into), rows_of, lambda run: render(run, "markdown"), Silent())
+    return merge(
+        [str(source) for source in sources], str(into), rows_of, lambda run: render(run, "markdown"), Progress()
+    )
 
 
 def refusal(into: Path, *sources: Path) -> str:

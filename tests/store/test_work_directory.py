@@ -9,7 +9,7 @@ import pytest
 
 from harness.cli import run_command_line
 from harness.errors import HarnessError, RunError
-from harness.progress import Silent
+from harness.progress import Progress
 from harness.records.bisection import Trial
 from harness.records.explanation import Explanation
 from harness.report import render
@@ -117,7 +117,7 @@ def test_an_explanation_is_found_merged_and_listed_and_has_no_rows(
     assert fates(merged(tmp_path / "there", into=here)) == {folder.name: "copied"}
     copy = here / folder.name
     assert EXPLANATION.load(copy) == explanation
-    with Tables(str(here), rows_of, Silent()) as tables:
+    with Tables(str(here), rows_of, Progress()) as tables:
         assert tables.notes == [NOTHING_YET]
     assert run_command_line(["results", "list", str(here)]) == 0
     listed = capsys.readouterr().out
