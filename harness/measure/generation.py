@@ -131,19 +131,17 @@ def _rounds(
                     if not are_long:
                         warm_up = max(1, int(_WARM_UP_NS / max(1.0, made.per_call_ns)))
                         worker.ask(op="warm", case=case.name, calls=warm_up, limit_s=limit_s)
+                wrong = _check_outputs(worker, case.name, check) if check is not None else None
+                if wrong is None:
+                    ready[case.name] = made
             except WorkerRefused as refused:
-                lost.append(Lost(case=case.name, generation=generation, failure=Failure.of(refused)))
-                continue
+                wrong = Failure.of(refused)
             except WorkerDied as died:
                 if died.case:
                     raise
-                dead[case.home] = Failure.of(died)
-                lost.append(Lost(case=case.name, generation=generation, failure=dead[case.home]))
-                continue
-            if check is not None and (wrong := _check_outputs(worker, case.name, check)) is not None:
+                wrong = dead[case.home] = Failure.of(died)
+            if wrong is not None:
                 lost.append(Lost(case=case.name, generation=generation, failure=wrong))
-                continue
-            ready[case.name] = made
         yield from lost
         if not ready:
             return
