@@ -56,16 +56,11 @@ class Argument:
     dtype: str  # MLIR's name of the element type
     scalar: bool = False  # Whether it is passed by value
 
-    @property
-    def npy(self) -> Path | None:
-        """The file, if numpy.load reads it."""
-        return self.file if self.file.suffix == ".npy" else None
-
     def for_worker(self) -> dict[str, Any]:
         """As a worker's `load` takes it, see harness.measure.worker."""
-        if self.npy is not None:
-            return {"file": str(self.file), **({"scalar": True} if self.scalar else {})}
-        return {"file": str(self.file), "raw": True, "shape": list(self.shape), "element_type": "BFLOAT_16"}
+        if self.dtype == "bf16":
+            return {"file": str(self.file), "raw": True, "shape": list(self.shape), "element_type": "BFLOAT_16"}
+        return {"file": str(self.file), **({"scalar": True} if self.scalar else {})}
 
 
 # As other processes are told of them.
@@ -140,10 +135,10 @@ def write_arguments(inputs: Sequence[Input], folder: Path, where: str = "inputs"
 
 def load_argument(argument: Argument) -> Array:
     """The values of an argument's file; bf16 as float32 values."""
-    if argument.npy is not None:
-        array: Array = np.load(argument.npy, allow_pickle=False)
-        return array
-    return from_bf16_bits(np.fromfile(argument.file, dtype="<u2").reshape(argument.shape))
+    if argument.dtype == "bf16":
+        return from_bf16_bits(np.fromfile(argument.file, dtype="<u2").reshape(argument.shape))
+    array: Array = np.load(argument.file, allow_pickle=False)
+    return array
 
 
 def _type(value: Input) -> str:

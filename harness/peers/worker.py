@@ -95,7 +95,6 @@ class PeerTurns(Turns):
             self._peer.options, request["options"], where="options", owner=self._peer.title, noun="option"
         )
         self._setting = Setting(threads=request["threads"], cache=Path(request["cache"]))
-        self._setting.cache.mkdir(parents=True, exist_ok=True)
 
     def load(self, request: dict[str, Any]) -> dict[str, Any]:
         """Make one model ready."""
