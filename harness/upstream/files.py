@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -11,6 +10,8 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict
 
 from harness.cache import cache_root, trim
+from harness.scratch import scratch_folder
+from harness.store.place import without_password
 from harness.suite.toml_file import read_toml
 
 # Seconds without a connection, and without a byte.
@@ -38,42 +39,43 @@ class Files:
 
     def get(self, url: str) -> Path | str:
         """The file of a URL, or why it cannot be had."""
+        named = without_password(url)
         if url in self._local:
             file = self._local[url]
-            return file if file.is_file() else f"{file}, which stands for {url}, is not there"
-        kept = cache_root() / _FOLDER / hashlib.sha256(url.encode()).hexdigest()[:32] / Path(urlsplit(url).path).name
-        if kept.is_file():
-            os.utime(kept)
-            return kept
-        host = urlsplit(url).hostname or url
-        if host in self._away:
-            return self._away[host]
+            return file if file.is_file() else f"{file}, which stands for {named}, is not there"
+        host = ""
         try:
-            return self._fetched(url, kept)
-        except OSError as error:  # as those of requests are
+            parts = urlsplit(url)
+            kept = cache_root() / _FOLDER / hashlib.sha256(url.encode()).hexdigest()[:32] / Path(parts.path).name
+            if kept.is_file():
+                os.utime(kept)
+                return kept
+            host = parts.hostname or named
+            return self._away.get(host) or self._fetched(url, kept)
+        except (OSError, ValueError) as error:  # as those of requests are
             answer = getattr(error, "response", None)
             if answer is not None:
-                return f"{url} answers {answer.status_code}"
-            self._away[host] = f"{host} cannot be reached; give what it has with --files"
+                return f"{named} answers {answer.status_code}"
+            self._away[host] = f"{host or named} cannot be reached; give what it has with --files"
             return self._away[host]
 
     def _fetched(self, url: str, target: Path) -> Path | str:
         """The file as the server has it, once it is whole; its hash is held against the one that the server states."""
         import requests  # which takes a while
 
-        self._say(f"Fetching {url} ...")
+        self._say(f"Fetching {without_password(url)} ...")
         digest = hashlib.md5(usedforsecurity=False)  # what Azure's blob storage states
         target.parent.mkdir(parents=True, exist_ok=True)
-        with requests.get(url, stream=True, timeout=_TIMEOUT) as answer:
-            answer.raise_for_status()
-            with tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as file:
+        with scratch_folder(target.parent, ".fetching-") as scratch:
+            file = scratch / target.name
+            with requests.get(url, stream=True, timeout=_TIMEOUT) as answer, file.open("wb") as written:
+                answer.raise_for_status()
                 for chunk in answer.iter_content(_CHUNK):
                     digest.update(chunk)
-                    file.write(chunk)
-            stated = answer.headers.get("Content-MD5")
-        if stated is not None and stated != base64.b64encode(digest.digest()).decode():
-            Path(file.name).unlink()
-            return f"{url} came damaged; try again"
-        Path(file.name).replace(target)
+                    written.write(chunk)
+                stated = answer.headers.get("Content-MD5")
+            if stated is not None and stated != base64.b64encode(digest.digest()).decode():
+                return f"{without_password(url)} came damaged; try again"
+            file.replace(target)
         trim((cache_root() / _FOLDER).glob("*/*"), _LIMIT_BYTES)
         return target

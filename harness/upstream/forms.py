@@ -1,7 +1,7 @@
 """The JSON files of upstream's tests, see https://github.com/iree-org/iree-test-suites, as pydantic models."""
 
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
@@ -32,7 +32,7 @@ class OperatorConfig(_Form):
 class Formula(_Form):
     """coeff * uniform random numbers + offset, as elements of a numpy type."""
 
-    shape: tuple[int, ...]
+    shape: tuple[Annotated[int, Field(ge=0)], ...]
     dtype: Literal["float16", "float32", "float64", "int8", "int16", "int32", "int64"] = "float32"
     coeff: float = 1
     offset: float = 0
@@ -57,9 +57,9 @@ class TorchOperator(_Form):
     function_name: str
     file_name: str
     flat_args: tuple[FormulaArgument, ...]
-    seed: int
-    rtol: float
-    atol: float
+    seed: int = Field(ge=0, lt=2**32)
+    rtol: float = Field(ge=0, allow_inf_nan=False)
+    atol: float = Field(ge=0, allow_inf_nan=False)
     mode: Literal["compare", "benchmark"]
     expected_output: tuple[Value, ...] = ()
 
@@ -132,6 +132,11 @@ def read(file: Path, form: type[_AnyForm]) -> _AnyForm:
     if isinstance(found, str):
         raise UsageError(f"{file}: is not what upstream's tests have there ({found}); correct it, or leave it out")
     return found
+
+
+def is_meant(file: Path, why: str) -> bool:
+    """Whether a file that is no test of a model was to be one, or what it was to be cannot be told."""
+    return why.startswith("Invalid JSON") or b'"type"' in file.read_bytes()
 
 
 def read_if(file: Path, form: type[_AnyForm]) -> _AnyForm | str:

@@ -1,6 +1,5 @@
 """Upstream's tests of models: torch_models and sharktank_models in JSON, and the two toy models in the checkout."""
 
-import struct
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import numpy as np
 
 from harness.models.inputs import Array
 from harness.upstream.files import Files
-from harness.upstream.forms import ModelTest, ModuleFile, SharktankBenchmark, SharktankQuality, Value, read, read_if
+from harness.upstream.forms import ModelTest, ModuleFile, SharktankBenchmark, SharktankQuality, Value, is_meant, read_if
 from harness.upstream.program import LeftOut, Program, device_of, first_function, latency_limit
 from harness.upstream.values import Elements, elements_of, tolerance
 
@@ -17,6 +16,9 @@ def torch_models(source: Path, config: Path | None, files: Files) -> Iterator[Pr
     """Tests of PyTorch's models: quality and benchmark become programs, and compstat limits their modules."""
     found = {file: read_if(file, ModelTest) for file in sorted(source.rglob("*.json"))}
     tests = {file: test for file, test in found.items() if isinstance(test, ModelTest)}
+    for file, why in found.items():
+        if isinstance(why, str) and is_meant(file, why):
+            yield LeftOut(name=_name(file), why=f"it is damaged: {why}")
     counts = {
         _module_file(file, test.module): _counts(test.golden_dispatch_count, test.golden_binary_size)
         for file, test in tests.items()
@@ -27,16 +29,19 @@ def torch_models(source: Path, config: Path | None, files: Files) -> Iterator[Pr
             continue
         if len(test.modules) != 1:
             why = f"it links {len(test.modules)} modules, and a case of the harness is one"
-            yield LeftOut(name=file.stem, why=why)
+            yield LeftOut(name=_name(file), why=why)
             continue
         module_file = _module_file(file, test.modules[0])
-        module = read(module_file, ModuleFile)
+        module = read_if(module_file, ModuleFile)
+        if isinstance(module, str):
+            yield LeftOut(name=_name(file), why=f"its module {test.modules[0]} is damaged: {module}")
+            continue
         if any(weights.url is None for weights in test.weights):
-            yield LeftOut(name=file.stem, why="its weights are random ones, which upstream makes when it runs")
+            yield LeftOut(name=_name(file), why="its weights are random ones, which upstream makes when it runs")
             continue
         yield _program(
             files,
-            name=file.stem,
+            name=_name(file),
             mlir=module.mlir,
             weights={weights.scope: weights.url or "" for weights in test.weights},
             inputs=test.inputs,
@@ -47,6 +52,10 @@ def torch_models(source: Path, config: Path | None, files: Files) -> Iterator[Pr
         )
 
 
+def _name(file: Path) -> str:
+    return f"{file.parent.name}-{file.stem}"
+
+
 def _module_file(test: Path, module: str) -> Path:
     """A module's file: upstream names it relative to a folder above the tests."""
     places = [(folder / module).with_suffix(".json") for folder in test.parents]
@@ -55,10 +64,13 @@ def _module_file(test: Path, module: str) -> Path:
 
 def sharktank_models(source: Path, config: Path | None, files: Files) -> Iterator[Program | LeftOut]:  # noqa: ARG001
     """Quality tests of sharktank's models, limited by benchmarks of the same name; and its toy models."""
-    found = {f"{file.parent.name}-{file.stem}": file for file in sorted(source.rglob("benchmarks/*/*.json"))}
-    benchmarks = {name: read_if(file, SharktankBenchmark) for name, file in found.items()}
+    found = sorted(source.rglob("benchmarks/*/*.json"))
+    benchmarks = {_name(file): read_if(file, SharktankBenchmark) for file in found}
     for file in sorted(source.rglob("quality_tests/*/*.json")):
-        test, name = read(file, SharktankQuality), f"{file.parent.name}-{file.stem}"
+        test, name = read_if(file, SharktankQuality), _name(file)
+        if isinstance(test, str):
+            yield LeftOut(name=name, why=f"it is damaged: {test}")
+            continue
         if test.pipeline_mlir is not None:
             yield LeftOut(name=name, why="it links a pipeline module, and a case of the harness is one module")
             continue
@@ -155,8 +167,6 @@ _CLIP_WEIGHTS, _CLIP_INPUT = "*_parameters.irpa", "forward_bs4_arg0_input_ids.ir
 _TOKENS = (0, 208, 214, 29, 19, 86, 176, 120, 120, 80, 120, 208, 37, 157, 191, 137)
 _BLOCK = 32
 _CACHE = Elements(shape=(128, 768 * _BLOCK), dtype="f16")
-# Where a parameter archive says that its values begin: runtime/src/iree/schemas/parameter_archive.h of IREE.
-_STORAGE_OFFSET_AT = 72
 
 
 def _toy_models(source: Path) -> Iterator[Program]:
@@ -175,7 +185,7 @@ def _toy_models(source: Path) -> Iterator[Program]:
 
     for weights in sorted(source.rglob(_CLIP_WEIGHTS)):
         folder, dtype = weights.parent, weights.name.partition("_")[0]
-        ids = _only_tensor(folder / _CLIP_INPUT, (4, 17), "i64")
+        ids = Elements(shape=(4, 17), dtype="i64", file=folder / _CLIP_INPUT, archived=True)
         yield toy(f"clip-{dtype}", folder / f"{dtype}.mlir", "forward_bs4", [ids], weights)
     for weights in sorted(source.rglob("toy_llama.irpa")):
         for batch in (1, 4, 32):
@@ -190,11 +200,3 @@ def _toy_models(source: Path) -> Iterator[Program]:
             }
             for phase, inputs in calls.items():
                 yield toy(f"llama-{phase}-bs{batch}", mlir, f"{phase}_bs{batch}", inputs, weights)
-
-
-def _only_tensor(file: Path, shape: tuple[int, ...], dtype: str) -> Elements:
-    """The only tensor of a parameter archive, whose type its user knows."""
-    with file.open("rb") as archive:
-        archive.seek(_STORAGE_OFFSET_AT)
-        (offset,) = struct.unpack("<Q", archive.read(8))
-    return Elements(shape=shape, dtype=dtype, file=file, offset=offset)

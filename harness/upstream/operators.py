@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from harness.errors import UsageError
 from harness.suite.schema import DeviceTable
 from harness.upstream.files import Files
 from harness.upstream.forms import OperatorConfig, TorchOperator, read
-from harness.upstream.program import LeftOut, Program, device_of, first_function, latency_limit
+from harness.upstream.program import LeftOut, Program, device_of, first_function, latency_limit, or_left_out
 from harness.upstream.values import Elements, elements_of, tolerance, values_of
 
 
@@ -52,50 +53,57 @@ def _tests(marker: str, source: Path, config: Path | None) -> Iterator[tuple[Pat
 def onnx_operators(source: Path, config: Path | None, files: Files) -> Iterator[Program | LeftOut]:  # noqa: ARG001
     """Tests of ONNX's operators: each a program and a flag file of iree-run-module with raw inputs and outputs."""
     for file, known in _tests("run_module_io_flags.txt", source, config):
-        folder, name = file.parent, file.parent.relative_to(known.root).as_posix()
-        if why := known.why_not(name):
-            yield LeftOut(name=folder.name, why=why)
-            continue
-        values: dict[str, list[Elements]] = {"--input": [], "--expected_output": []}
-        for line in file.read_text(encoding="utf-8").split():
-            flag, _, text = line.partition("=")
-            text, _, raw = text.partition("=@")
-            if flag not in values:
-                raise UsageError(f"{file}: {flag[:100]!r} is a flag that the harness does not read; remove the test")
-            values[flag].append(elements_of(text, folder / raw if raw else None))
-        mlir = folder / "model.mlir"
-        expected = values["--expected_output"]
-        yield Program(
-            name=folder.name,
-            device=known.device,
-            mlir=mlir,
-            function=first_function(mlir),
-            inputs=values["--input"],
-            expected=expected,
-            more={"tolerance": tolerance(value.dtype for value in expected), **known.expectation(name)},
-        )
+        name = file.parent.relative_to(known.root).as_posix()
+        why = known.why_not(name)
+        test = partial(_onnx_operator, file, known, name)
+        yield LeftOut(name=file.parent.name, why=why) if why else or_left_out(file.parent.name, test)
+
+
+def _onnx_operator(file: Path, known: _Known, name: str) -> Program:
+    folder, values = file.parent, {"--input": list[Elements](), "--expected_output": list[Elements]()}
+    for line in file.read_text(encoding="utf-8").split():
+        flag, _, text = line.partition("=")
+        text, _, raw = text.partition("=@")
+        if flag not in values:
+            raise UsageError(f"{flag[:100]!r} is a flag that the harness does not read")
+        values[flag].append(elements_of(text, folder / raw if raw else None))
+    mlir, expected = folder / "model.mlir", values["--expected_output"]
+    return Program(
+        name=folder.name,
+        device=known.device,
+        mlir=mlir,
+        function=first_function(mlir),
+        inputs=values["--input"],
+        expected=expected,
+        more={"tolerance": tolerance(value.dtype for value in expected), **known.expectation(name)},
+    )
 
 
 def torch_operators(source: Path, config: Path | None, files: Files) -> Iterator[Program | LeftOut]:
     """Tests of PyTorch's operators: programs by shape, inputs by formula and seed, right outputs by URL."""
     for file, known in _tests("run_module_io.json", source, config):
-        name, test = "/".join(file.parent.parts[-2:]), read(file, TorchOperator)
-        if why := known.why_not(name):
-            yield LeftOut(name=name, why=why)
-            continue
-        right = [files.get(value.url) for value in test.expected_output if value.url]
-        there = [path for path in right if isinstance(path, Path)]
-        yield Program(
-            name=name.replace("/", "-"),
-            device=known.device,
-            mlir=file.parent / test.file_name,
-            function=test.function_name,
-            inputs=list(values_of([argument.Formula for argument in test.flat_args], test.seed)),
-            expected=there if len(there) == len(right) else [],  # else the float64 reference judges alone
-            more={
-                "tolerance": {"relative": test.rtol, "absolute": test.atol},
-                "tags": [test.mode],
-                **known.expectation(name),
-            },
-            limits=latency_limit(known.content.golden_times_ms.get(name), known.content.tolerance_factor),
-        )
+        name = "/".join(file.parent.parts[-2:])
+        why = known.why_not(name)
+        test = partial(_torch_operator, file, known, name, files)
+        yield LeftOut(name=name, why=why) if why else or_left_out(name, test)
+
+
+def _torch_operator(file: Path, known: _Known, name: str, files: Files) -> Program:
+    test = read(file, TorchOperator)
+    right = [files.get(value.url) for value in test.expected_output if value.url]
+    away = next((why for why in right if isinstance(why, str)), "")
+    return Program(
+        name=name.replace("/", "-"),
+        device=known.device,
+        mlir=file.parent / test.file_name,
+        function=test.function_name,
+        inputs=list(values_of([argument.Formula for argument in test.flat_args], test.seed)),
+        expected=[path for path in right if isinstance(path, Path)] if not away else [],
+        without=away,
+        more={
+            "tolerance": {"relative": test.rtol, "absolute": test.atol},
+            "tags": [test.mode],
+            **known.expectation(name),
+        },
+        limits=latency_limit(known.content.golden_times_ms.get(name), known.content.tolerance_factor),
+    )

@@ -1,10 +1,11 @@
 """One test of upstream's, as what a suite needs of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from harness.errors import UsageError
 from harness.metrics import LATENCY
 from harness.models.inputs import Array
 from harness.suite.schema import DeviceTable
@@ -24,6 +25,7 @@ class Program:
     parameters: Mapping[str, Path] = field(default_factory=dict)
     more: Mapping[str, Any] = field(default_factory=dict)  # Further keys of the model's table
     limits: Mapping[str, float] = field(default_factory=dict)  # What a metric may be at most, in its unit
+    without: str = ""  # Why upstream's right outputs are not there
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +34,18 @@ class LeftOut:
 
     name: str
     why: str
+
+
+# What reading a file raises that is not as upstream writes it.
+DAMAGES = (UsageError, OSError, ValueError, MemoryError)
+
+
+def or_left_out(name: str, make: Callable[[], Program | LeftOut]) -> Program | LeftOut:
+    """A test, or why it cannot be one: the others go on."""
+    try:
+        return make()
+    except DAMAGES as error:
+        return LeftOut(name=name, why=f"it is damaged: {error}")
 
 
 # The backend of devices that are no CPU.

@@ -1,6 +1,7 @@
 """Programs of upstream's tests -> suites, and the files of values that they name."""
 
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,12 +13,12 @@ import tomli_w
 from harness.errors import UsageError
 from harness.models.inputs import Array
 from harness.store.files import writing
-from harness.suite.schema import LONGEST_NAME, DeviceTable
-from harness.text import plural
+from harness.suite.schema import LONGEST_NAME, NAME_PATTERN, DeviceTable
+from harness.text import one_line, plural
 from harness.upstream.files import Files
 from harness.upstream.models import sharktank_models, torch_models
 from harness.upstream.operators import onnx_operators, torch_operators
-from harness.upstream.program import LeftOut, Program
+from harness.upstream.program import DAMAGES, LeftOut, Program
 from harness.upstream.values import Elements
 
 _Reader = Callable[[Path, Path | None, Files], Iterator[Program | LeftOut]]
@@ -60,30 +61,58 @@ def write_suites(
     with writing(out, "choose another folder with --out"):
         out.mkdir(parents=True, exist_ok=True)
         for kind, suite in suites.items():
-            programs = [test for test in found[kind] if isinstance(test, Program)]
-            left_out = [test for test in found[kind] if isinstance(test, LeftOut)]
-            say(f"{suite}: {plural(len(programs), 'test')} of {kind}")
-            for why, number in Counter(test.why for test in left_out).items():
-                say(f"{suite}: without {plural(number, 'test')}, since {why}")
-            if programs:
-                head = "".join(f"# Not in it: {test.name}, since {test.why}.\n" for test in left_out)
-                content = _suite(suite, f"{description}: {kind}", programs)
-                suite.write_text(head + tomli_w.dumps(content | _MEASURE.get(kind, {})), encoding="utf-8")
+            _write(suite, f"{description}: {kind}", found[kind], _MEASURE.get(kind, {}), say)
+        names = [suite.name for suite in suites.values() if suite.exists()]
+        if not names:
+            raise UsageError(f"--from {source}: none of its tests can be a case here; the lines above say why")
         if len(suites) > 1:
-            names = [suite.name for suite in suites.values() if suite.exists()]
             content = {"name": name, "description": description, "suites": names}
             target.write_text(tomli_w.dumps(content), encoding="utf-8")
     return target
 
 
-def _suite(file: Path, description: str, programs: Sequence[Program]) -> dict[str, Any]:
-    """A suite's content; its values are written into a folder beside it."""
+def _write(
+    suite: Path,
+    description: str,
+    tests: Sequence[Program | LeftOut],
+    more: Mapping[str, Any],
+    say: Callable[[str], None],
+) -> None:
+    """Write the suite of one kind of tests, unless none can be a case; its values go into a folder beside it."""
+    programs: list[Program] = []
+    tables: dict[str, dict[str, Any]] = {}
+    remarks: list[tuple[str, str, str]] = []  # What is said of tests of which something is not there, with its reason
+    for test in tests:
+        if isinstance(test, LeftOut):
+            remarks.append((test.name, "without", test.why))
+        elif test.name in tables or not re.fullmatch(NAME_PATTERN, test.name) or len(test.name) > LONGEST_NAME:
+            remarks.append((test.name, "without", "its name is another's too, or none that a suite may have"))
+        else:
+            try:
+                tables[test.name] = _table(test, suite.parent, suite.with_suffix(""))
+            except DAMAGES as error:
+                remarks.append((test.name, "without", f"it is damaged: {error}"))
+                continue
+            programs.append(test)
+            remarks += [(test.name, "without right outputs of", test.without)] if test.without else []
+    say(f"{suite}: {plural(len(programs), 'test')} of {description.rpartition(' ')[2]}")
+    remarks = [(name, what, one_line(why)) for name, what, why in remarks]
+    for (what, why), number in Counter((what, why) for _, what, why in remarks).items():
+        say(f"{suite}: {what} {plural(number, 'test')}, since {why}")
+    if programs:
+        head = "".join(f"# {what} {one_line(name)}, since {why}\n" for name, what, why in remarks)
+        suite.write_text(head + tomli_w.dumps(_suite(suite.stem, description, programs, tables) | dict(more)))
+
+
+def _suite(
+    name: str, description: str, programs: Sequence[Program], tables: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
     devices = _device_names(programs)
     content: dict[str, Any] = {
-        "name": file.stem,
+        "name": name,
         "description": description,
         "baseline": _VARIANT,
-        "models": {test.name: _table(test, file.parent, file.with_suffix("")) for test in programs},
+        "models": tables,
         "variants": {_VARIANT: {"description": "As upstream compiles it"}},
         "devices": {name: table.model_dump(by_alias=True, exclude_defaults=True) for table, name in devices.items()},
         "gates": {

@@ -287,7 +287,7 @@ def run_benchmark_module(case: str, call: ModuleCall, limits: Limits, *, for_mem
     return Reference(
         case=case,
         command=command,
-        real_time_ns=times,
+        real_time_ns=() if for_memory else times,
         host_peak_bytes=sum(device.host_peak_bytes for device in memory) if memory else None,
         device_peak_bytes=sum(device.device_peak_bytes for device in memory) if memory else None,
         memory=memory,

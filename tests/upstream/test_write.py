@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import re
+import shutil
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -64,7 +65,7 @@ def onnx_ops(folder: Path, **config: Any) -> Path:
 def written(source: Path, out: Path, **options: Any) -> tuple[Suite, dict[str, str]]:
     """The suite of a checkout of one kind of tests, and why tests are left out."""
     file = write_suites(source, "upstream", out, lambda _: None, **{"config": None, "files": None, **options})
-    return load_suite(file), dict(re.findall(r"^# Not in it: (.+?), since (.+)\.$", file.read_text(), re.MULTILINE))
+    return load_suite(file), dict(re.findall(r"^# without (.+?), since (.+)$", file.read_text(), re.MULTILINE))
 
 
 def test_raw_operators_run_and_are_checked_as_upstream_does(
@@ -141,6 +142,7 @@ def test_models_of_json_have_their_module_weights_and_goldens(tmp_path: Path) ->
             "sdxl/clip_quality.json": {"type": "quality", **test, "expected_outputs": [right], "run_args": run_args},
             "sdxl/clip_benchmark.json": {"type": "benchmark", **test, "run_args": run_args, "golden_time_ms": 20.0},
             "sdxl/clip_compstat.json": {"type": "compstat", "module": "sdxl/modules/clip", "golden_dispatch_count": 74},
+            "sdxl/broken.json": "{",
             "sdxl/two.json": {"type": "benchmark", **test, "modules": ["sdxl/modules/clip"] * 2},
             "sdxl/drawn.json": {"type": "benchmark", **test, "weights": [{"type": "random", "scope": "model"}]},
             "local/model.mlir": ADD,
@@ -154,12 +156,13 @@ def test_models_of_json_have_their_module_weights_and_goldens(tmp_path: Path) ->
     )
     suite, left_out = written(source, tmp_path / "out", files=source / "files.toml")
     assert left_out == {
-        "drawn": "its weights are random ones, which upstream makes when it runs",
-        "two": "it links 2 modules, and a case of the harness is one",
+        "sdxl-broken": "it is damaged: Invalid JSON: EOF while parsing an object at line 1 column 1",
+        "sdxl-drawn": "its weights are random ones, which upstream makes when it runs",
+        "sdxl-two": "it links 2 modules, and a case of the harness is one",
     }
     benchmark, quality = suite.models
     assert (benchmark.name, benchmark.function, benchmark.mlir) == (
-        "clip_benchmark",
+        "sdxl-clip_benchmark",
         "encode",
         tmp_path / "out/../torch_models/local/model.mlir",
     )
@@ -168,9 +171,9 @@ def test_models_of_json_have_their_module_weights_and_goldens(tmp_path: Path) ->
     assert np.array_equal(np.load(quality.expected[0]), np.array([[1, 2], [3, 4]], dtype=np.float16))
     limits = {(gate.cases, gate.metric): gate.at_most for gate in suite.gates}
     assert limits == {
-        ("clip_benchmark/*", "dispatches"): 74,
-        ("clip_benchmark/*", "latency"): pytest.approx(22e6),
-        ("clip_quality/*", "dispatches"): 74,
+        ("sdxl-clip_benchmark/*", "dispatches"): 74,
+        ("sdxl-clip_benchmark/*", "latency"): pytest.approx(22e6),
+        ("sdxl-clip_quality/*", "dispatches"): 74,
     }
     (device,) = suite.devices
     assert (device.uri, device.compile_flags, device.run_flags) == (
@@ -240,6 +243,42 @@ def test_a_checkout_with_several_kinds_is_a_list_of_suites(tmp_path: Path) -> No
 def test_what_is_not_upstreams_is_refused_in_a_sentence(tmp_path: Path, files: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         written(put(tmp_path / "x", files), tmp_path / "out") if files else written(tmp_path, tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("files", "why"),
+    [
+        ({"run_module_io_flags.txt": "--input=4xf32=1,2"}, "'4xf32=1,2' lists elements, which"),
+        ({"run_module_io_flags.txt": "--seed=3"}, "'--seed' is a flag that the harness does not read"),
+        ({"run_module_io_flags.txt": b"\xff"}, "'utf-8' codec can't decode byte 0xff"),
+        ({"in0.bin": b"123"}, "in0.bin does not hold 4xf32"),
+    ],
+    ids=["elements", "flag", "no text", "cut short"],
+)
+def test_a_damaged_test_is_left_out_and_the_others_stay(tmp_path: Path, files: dict[str, Any], why: str) -> None:
+    source = onnx_ops(tmp_path / "ops")
+    put(source / "node" / "test_wrong", files)
+    suite, left_out = written(source, tmp_path / "out")
+    assert [model.name for model in suite.models] == ["test_add"]
+    assert why in left_out["test_wrong"]
+
+
+def test_reasons_are_comments_without_credentials_and_names_are_told_apart(tmp_path: Path) -> None:
+    source = onnx_ops(tmp_path / "ops")
+    shutil.copytree(source / "node" / "test_add", source / "other" / "test_add")
+    shutil.copytree(source / "node" / "test_add", source / "node" / "test add")
+    _, left_out = written(source, tmp_path / "out")
+    assert set(left_out) == {"test add", "test_add"}
+    url = "http://user:secret@127.0.0.1:1/a.npy\n[variants.evil]"
+    test = torch_op("compare", expected_output=[{"url": url}])
+    source = put(tmp_path / "torch", {f"generated/AB/2x3/{name}": text for name, text in test.items()})
+    put(source, {"configs/cpu.json": {"iree_compile_flags": CPU, "iree_run_module_flags": []}})
+    suite, _ = written(source, tmp_path / "torch-suites")
+    assert [variant.name for variant in suite.variants] == ["upstream"]
+    text = suite.path.read_text()
+    assert (
+        text.startswith("# without right outputs of AB-2x3, since 127.0.0.1 cannot be reached") and "secret" not in text
+    )
 
 
 def test_flags_choose_the_target() -> None:
