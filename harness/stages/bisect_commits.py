@@ -14,6 +14,7 @@ from harness.compare.commits import commits_from, require_commit
 from harness.errors import UsageError
 from harness.records.bisection import CommitPoint
 from harness.stages.options import BisectOptions
+from harness.text import plural
 from harness.toolchain.fetched import REPOSITORY, commits_with_wheels
 from harness.toolchain.own import kind_of_toolchain, revision_of
 
@@ -41,26 +42,30 @@ def with_commits(
         ends, line, points = _built_by_ci(words, subjects, note)
     if not points:
         raise UsageError(f"no commit from {given[0]} to {given[-1]} has a build; give other ends, or another --builds")
-    names = [_end(f"--{name}", sha, line, points, note).name for name, sha in zip(options.ends, ends, strict=True)]
+    names, built = list[str](), {point.revision: point.name for point in points}
+    for place, (word, sha) in enumerate(zip(given, ends, strict=True)):
+        # In place of an end, what is built of one towards another end could hide the change.
+        room = [sha, *(line[line.index(sha) + 1 : line.index(ends[2])] if place == 1 and ends[2:] else ())]
+        if options.builds is None and word.rpartition("#")[2] == "main" and place == len(ends) - 1:
+            room = line[::-1]  # of CI, its newest that has wheels, as everywhere
+        option, found = f"--{options.ends[place]}: {sha[:_DIGITS]}", next((built[c] for c in room if c in built), None)
+        if found is None:
+            there = f"{plural(len(points), 'build')}, from {points[0].name} to {points[-1].name}"
+            raise UsageError(f"{option} has no build; build it, or give an end that has one ({there})")
+        if sha not in built:
+            note(f"{option} has no build, and {found} takes its place")
+        names.append(found)
     if len(set(names)) < len(names):
         raise UsageError(f"the ends of the search are {', '.join(names)}; give ends with builds of their own")
-    skipped = {point.name for word in options.skip for point in points if point.revision.startswith(word.lower())}
-    if lost := skipped.intersection(names):
-        raise UsageError(f"--skip {min(lost)} is an end of the search; give another end")
+    for word in options.skip:
+        digits = require_commit(word, repo).sha if repo else word.rpartition("#")[2].removeprefix("commit:").lower()
+        meant = [sha for sha in line if sha.startswith(digits)]
+        if len(meant) != 1:
+            raise UsageError(f"--skip {word}: is no commit between the ends; give the digits of one")
+        if built.pop(meant[0], "") in names:
+            raise UsageError(f"--skip {word} is an end of the search; give another end")
     named: dict[str, Any] = dict(zip(options.ends, names, strict=True))
-    searched = tuple(point.name for point in points if point.name not in skipped)
-    return replace(options, repo=repo, **named), points, searched
-
-
-def _end(
-    option: str, sha: str, line: Sequence[str], points: Sequence[CommitPoint], note: Callable[[str], None]
-) -> CommitPoint:
-    """What is built of an end, or of the commit next to it."""
-    at = line.index(sha)
-    nearest = min(points, key=lambda point: abs(line.index(point.revision) - at))
-    if nearest.revision != sha:
-        note(f"{option}: {sha[:_DIGITS]} has no build, and {nearest.name}, which is next to it, takes its place")
-    return nearest
+    return replace(options, repo=repo, **named), points, tuple(built.values())
 
 
 def _along(
@@ -101,7 +106,10 @@ def _built_by_ci(
     """The hashes of these commits and branches, those from the first to the last, and what GitHub's CI kept of them."""
     repository = words[0].rpartition("#")[0] or REPOSITORY
     ends, kept = list[str](), dict[str, bool]()
-    for first, last in pairwise(word.rpartition("#")[2].removeprefix("commit:") for word in words):
+    names = [word.rpartition("#")[2].removeprefix("commit:") for word in words]
+    if others := [word for word in names if ":" in word]:
+        raise UsageError(f"{others[0]}: is no commit; give its digits or a branch, as in --good 2b05c5dbb2 --bad main")
+    for first, last in pairwise(names):
         found = commits_with_wheels(repository, first, last, note)
         ends = [*(ends or [next(iter(found))]), next(reversed(found))]
         kept |= found
