@@ -99,7 +99,8 @@ def _run_variants(chosen: RunOptions, each: str, options: AblateOptions | BenchO
     words = ["harness", "run", str(chosen.suite)]
     words += [word for release in chosen.toolchains for word in ("--toolchain", release)]
     teller(quiet=options.quiet)(f"{chosen.suite}: each {each} as a variant; `{shlex.join(words)}` repeats this")
-    chosen = replace(chosen, results=options.results, quiet=options.quiet, verbose=options.verbose)
+    told = {name: getattr(options, name) for name in ("results", "wait", "quiet", "verbose")}
+    chosen = replace(chosen, **told)
     return run_and_print(chosen, options.format, purpose=purpose)
 
 

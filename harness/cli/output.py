@@ -38,8 +38,8 @@ def reporter(*, quiet: bool, verbose: bool = False) -> Progress:
 
 def tell_where(path: Path) -> None:
     """Say where a run or a comparison is kept."""
-    program = "harness" if shutil.which("harness") else os.path.relpath(sys.argv[0])
-    command = shlex.join([program, "report", str(path), "--format", "markdown"])
+    program = ["harness"] if shutil.which("harness") else ["python", "-m", "harness"]
+    command = shlex.join([*program, "report", str(path), "--format", "markdown"])
     tell(f"Kept in {path}; `{command}` prints it for an issue.")
 
 

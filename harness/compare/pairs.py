@@ -32,6 +32,10 @@ def is_toolchain(side: str) -> bool:
     return side.startswith(TOOLCHAIN_PREFIX)
 
 
+# Behind why a row fails that fails on both sides.
+BASE_TOO = " (and so does the base)"
+
+
 @dataclass(frozen=True)
 class Side:
     """One side's run."""
@@ -209,7 +213,7 @@ def what_is_known(pair: Pair, base: Side, head: Side) -> DecidedRow | str | None
     if pair.base.skip is not None:
         return DecidedRow(verdict="new", reason=f"skipped in the base: {pair.base.skip}")
     base_failure = _failure(pair.base, base)
-    if (failed := _failed(pair.head, head, " (and so does the base)" if base_failure else "")) is not None:
+    if (failed := _failed(pair.head, head, BASE_TOO if base_failure else "")) is not None:
         return failed
     if base_failure is not None:
         return DecidedRow(verdict="new", reason=f"works, where the base failed at {base_failure.stage}")

@@ -332,6 +332,7 @@ def _decides(gate: Gate, row: Row) -> bool:
 
 
 def _gated(row: Row, gates: Sequence[Gate]) -> Row:
+    gates = [gate for gate in gates if gate.at_most is None or row.head_value is not None or row.verdict == "identical"]
     if not gates or row.verdict in _WITHOUT_FIGURES:
         return row
     violated = [gate for gate in gates if _is_violated(gate, row)]
@@ -343,7 +344,7 @@ def _gated(row: Row, gates: Sequence[Gate]) -> Row:
 
 def _is_violated(gate: Gate, row: Row) -> bool:
     if gate.at_most is not None:
-        return row.head_value is not None and row.head_value > gate.at_most
+        return row.head_value is not None and row.head_value > gate.at_most  # of equal modules it is not known
     is_exact = _is_exact(row.metric)
     if not is_exact and gate.direction not in _FOUND.get(row.verdict, ()):
         return False

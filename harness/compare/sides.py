@@ -17,7 +17,7 @@ from harness.records.comparison import MachineFacts, Row, SelfcheckFacts, SideFa
 from harness.records.run import Header, HostRecord, ToolchainRecord
 from harness.store.folders import LATEST, find_folder
 from harness.store.run_directory import HEADER_FILE
-from harness.text import shown
+from harness.text import did_you_mean, shown
 from harness.toolchain import Toolchain, find_toolchain, get_toolchains
 from harness.toolchain.fetched import is_fetched
 from harness.toolchain.own import is_own, kind_of_toolchain
@@ -74,7 +74,10 @@ def what_is_named(word: str, results: Path) -> Named:
         return commit
     if run.exists() or is_path or (run.parent != Path() and run.parent.is_dir()):
         return run
-    raise UsageError(f"{shown(word)}: there is no such run in {results}, and {how_to_have()}")
+    hint = did_you_mean(word, [LATEST], "")
+    raise UsageError(
+        f"{shown(word)}: there is no such run in {results}, no such folder here, and {how_to_have()}{hint}"
+    )
 
 
 def require_modules(label: str, header: Header) -> None:

@@ -11,6 +11,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
+from harness.compare.pairs import BASE_TOO
 from harness.errors import ExitCode
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY, TIMED, metric_title
 from harness.records.comparison import Comparison, Row, SelfcheckFacts, Verdict
@@ -304,7 +305,10 @@ def _latencies(rows: Rows) -> str:
             who = "1 row differs" if len(lacking) == 1 else f"{len(lacking)} rows differ up to"
             changes.append(f"{who} {fold} and could not be decided for want of time")
         changes = changes or ["no regression or improvement"]
-    return ", ".join([*changes, *(f"{number:,} {what}" for what, number in numbers.items() if number)])
+    texts = {what: f"{number:,} {what}" for what, number in numbers.items() if number}
+    if both := {row.case for row in rows.of("failed") if row.reason.endswith(BASE_TOO)}:
+        texts["failed"] += f" ({len(both):,} in the base too)"
+    return ", ".join([*changes, *texts.values()])
 
 
 def _changes(rows: Rows) -> list[str]:

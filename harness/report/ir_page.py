@@ -134,6 +134,8 @@ def _operations(base: ComparedCase, head: ComparedCase, ops: Sequence[str]) -> l
         for op in {**base.counts[phase].total, **head.counts[phase].total}
         if base.counts[phase].total.get(op) != head.counts[phase].total.get(op)
     }
+    if not changed and not ops:
+        return [Paragraph("All operations are there in the same number on both sides at these phases.")]
     others = len(changed - set(names))
     differ = f"{plural(others, 'other operation')} differ{'s' * (others == 1)} in number; --ops '*' shows all."
     title = f"Operations: {base.label} {_ARROW} {head.label}, where they differ"

@@ -91,7 +91,8 @@ def _add(suite: Element, model: str, name: str, facts: Mapping[str, Any], ns: fl
     """A test; CI systems fold its class, `suite.model`."""
     group = f"{suite.get('name')}.{model}".rstrip(".")
     test = SubElement(suite, "testcase", classname=one_line(group), name=one_line(name.removeprefix(f"{model}/")))
-    test.set("time", f"{(ns or 0) / 1e9:.9f}")
+    if ns is not None:
+        test.set("time", f"{ns / 1e9:.9f}")
     _properties(test, facts)
     return test
 

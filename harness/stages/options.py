@@ -27,6 +27,7 @@ from harness.options import (
     Strings,
     Timing,
     Toolchains,
+    Waiting,
     command_options,
 )
 from harness.process import Limits
@@ -91,7 +92,7 @@ class RunOptions(Selection, Toolchains, Results, Compiling, Timing, OnFleet, Lou
 
 @command_options
 @dataclass(frozen=True)
-class AblateOptions(Toolchains, Results, Loudness):
+class AblateOptions(Toolchains, Results, Waiting, Loudness):
     """What a user can choose about an ablation.
 
     Attributes:
@@ -115,7 +116,7 @@ class AblateOptions(Toolchains, Results, Loudness):
 
 @command_options
 @dataclass(frozen=True)
-class BenchOptions(Toolchains, Results, Loudness):
+class BenchOptions(Toolchains, Results, Waiting, Loudness):
     """What a user can choose about a comparison of flags.
 
     Attributes:

@@ -135,9 +135,10 @@ def test_what_is_neither_says_what_there_could_be(repository: Path) -> None:
     (repository / "main").mkdir()  # a folder that is no run
     assert isinstance(what_is_named("main", Path("results")), Commit)
     assert message(UsageError, what_is_named, "nowhere", Path("results")) == (
-        "nowhere: there is no such run in results, and this repository has no such commit; `git fetch origin` gets "
-        "those that the origin has"
+        "nowhere: there is no such run in results, no such folder here, and this repository has no such commit; `git "
+        "fetch origin` gets those that the origin has"
     )
+    assert message(UsageError, what_is_named, "latst", Path("results")).endswith('; did you mean "latest"?')
     a_run(repository / "results", "base-2")
     assert message(UsageError, what_is_named, "bas", Path("results")).startswith(
         "bas: begins the names of base, base-2 "

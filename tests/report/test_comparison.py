@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from harness.compare.pairs import BASE_TOO
 from harness.errors import ExitCode, RunError
 from harness.records.comparison import VERDICTS, Comparison, Row, Verdict
 from harness.report import render
@@ -73,6 +74,10 @@ def test_exit_status(rows: list[Row], code: ExitCode, strict: ExitCode | None) -
         ([], "No latency was compared."),
         # A case that failed twice is one failure; many rows may violate one gate; a control is never counted.
         ([row("failed"), row("failed", "compile-time")], "No latency was compared, 1 failed."),
+        (
+            [row("failed"), make_row("m/w@d", verdict="failed", reason=f"it crashed{BASE_TOO}")],
+            "No latency was compared, 2 failed (1 in the base too).",
+        ),
         (
             [make_row(f"m/v{index}@d", "copies", "regressed", gate="violated") for index in range(3)],
             "Gates violated in 3 rows; no latency was compared; 3 other figures changed.",
