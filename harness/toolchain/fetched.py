@@ -13,7 +13,6 @@ import re
 import shutil
 import time
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -30,7 +29,7 @@ from harness.process import TOKENS
 from harness.scratch import scratch_folder
 from harness.text import plural, shown
 from harness.toolchain.find import bytes_below, environment_folder
-from harness.toolchain.own import WHEELS, own_named
+from harness.toolchain.own import DAMAGED, WHEELS, own_named
 
 # Of the wheels that are kept, with the environments that were made of them.
 LIMIT_BYTES = 10 * 10**9
@@ -305,5 +304,5 @@ class _Word:
                         f"its wheels are {size / 1e6:,.0f} MB when unpacked, too much; give another commit"
                     )
                 zipped.extractall(folder, wheels)
-        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
+        except DAMAGED as error:
             raise self.wrong(f"what CI kept cannot be unpacked ({shown(str(error))}); give another commit") from None

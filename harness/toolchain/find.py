@@ -109,14 +109,14 @@ def find_toolchain() -> Toolchain:
     return _pair(None, Path(sys.executable), ())
 
 
-def find_in_environment(folder: Path, *, unfinished: bool = False) -> Toolchain:
+def find_in_environment(folder: Path, *, unfinished: bool = False, advice: str = _OTHER_VERSION) -> Toolchain:
     """The pair in a Python environment of its own; this process looks at its files and imports nothing of it."""
     python = environment_python(folder)
     if being_made(folder).exists() and not unfinished:
-        raise ToolchainError(f"{folder} is being made; {_OTHER_VERSION}")
+        raise ToolchainError(f"{folder} is being made; {advice}")
     if not python.exists():
-        raise ToolchainError(f"the Python that made {folder} is gone; {_OTHER_VERSION}")
-    pair = _pair(next(iter(sorted(folder.glob("lib/python*/site-packages"))), folder), python, ("-I",))
+        raise ToolchainError(f"the Python that made {folder} is gone; {advice}")
+    pair = _pair(next(iter(sorted(folder.glob("lib/python*/site-packages"))), folder), python, ("-I",), advice)
     label = folder / LABEL_FILE
     return replace(pair, version=label.read_text()) if label.is_file() else pair
 
@@ -126,9 +126,8 @@ def environment_python(folder: Path) -> Path:
     return folder / "bin" / "python"
 
 
-def _pair(site_packages: Path | None, python: Path, options: tuple[str, ...]) -> Toolchain:
+def _pair(site_packages: Path | None, python: Path, options: tuple[str, ...], advice: str = "") -> Toolchain:
     """The pair in a folder of packages; None: wherever this interpreter finds its own."""
-    advice = "" if site_packages is None else _OTHER_VERSION
     compiler, runtime = (_package(name, site_packages, advice) for name in (COMPILER_PACKAGE, RUNTIME_PACKAGE))
     version, of_runtime = _version(compiler), _version(runtime)
     if version != of_runtime:

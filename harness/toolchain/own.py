@@ -13,13 +13,14 @@ import shlex
 import sys
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from packaging.tags import sys_tags
-from packaging.utils import parse_wheel_filename
+from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
 
 from harness.cache import cache_root, environments_root, read_memo, write_atomically, write_memo
@@ -36,7 +37,7 @@ from harness.toolchain.find import (
     revision_in,
 )
 
-Kind = Literal["environment", "build", "wheels"]
+Kind = Literal["an environment", "a build", "wheels"]
 NEWEST = "newest"
 
 _LIMITS = Limits(seconds=120)
@@ -54,8 +55,11 @@ _STATED = re.compile(r"IREE compiler version (?P<version>\S+)(?:.*@ ?(?P<revisio
 _SLOW_BUILD = re.compile(r"DEBUG build|with assertions", re.IGNORECASE)
 _SLOW = "a debug build or one with assertions, so its compile times are not comparable"
 WHEELS = tuple(package.replace("-", "_") for package in (COMPILER_PACKAGE, RUNTIME_PACKAGE))
+# What reading a damaged archive raises, beside OSError.
+DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
 _MARK = "+local."
-_DIGITS = 6
+_DIGITS, _MOST_LETTERS = 6, 40
+_UNSTATED = "0.0.0"
 # What a runtime has to load and call where a compiler of another version made the module.
 _PROGRAM = "func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> { return %a : tensor<4xf32> }\n"
 _TARGET = ("--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=llvm-cpu")
@@ -73,11 +77,21 @@ def is_own(label: str) -> bool:
 
 def kind_of_toolchain(place: Path) -> Kind | None:
     """What a folder, or iree-compile itself, is as a toolchain; None: nothing of the kind."""
-    if (place / "pyvenv.cfg").is_file():
-        return "environment" if any(place.glob(f"lib/python*/site-packages/{WHEELS[0]}-*.dist-info")) else None
-    if _program(place, _COMPILER) is not None:
-        return "build"
-    return "wheels" if any(place.glob(f"{WHEELS[0]}-*.whl")) else None
+    return next(iter(_kinds(place)), None)
+
+
+def _kinds(place: Path) -> list[Kind]:
+    kinds: list[Kind] = ["wheels"] if any(place.glob(f"{WHEELS[0]}-*.whl")) else []
+    if _environment_of(place) is not None:
+        return ["an environment", *kinds]
+    return ["a build", *kinds] if _program(place, _COMPILER) is not None else kinds
+
+
+def _environment_of(place: Path) -> Path | None:
+    """The environment with IREE that a place is, or whose iree-compile it has, which is a script."""
+    program, packages = _program(place, _COMPILER), f"lib/python*/site-packages/{WHEELS[0]}-*.dist-info"
+    folders = (place, *([program.resolve().parent.parent] if program is not None else []))
+    return next((found for found in folders if (found / "pyvenv.cfg").is_file() and any(found.glob(packages))), None)
 
 
 def place_named(word: str) -> Path | None:
@@ -178,13 +192,13 @@ def _still(label: str) -> _Found:
 
 
 def _found(place: Path, option: str) -> _Found:
-    kind = kind_of_toolchain(place)
-    if kind == "environment":
-        return _environment(place)
-    if kind == "build":
-        return _build(place)
-    if kind == "wheels":
-        return _wheels(place)
+    kinds = _kinds(place)
+    if len(kinds) > 1:
+        raise ToolchainError(f"{option} {place}: holds {' and '.join(kinds)}; move the wheels to a folder of their own")
+    if (environment := _environment_of(place)) is not None:
+        return _environment(environment)
+    if kinds:
+        return _wheels(place) if kinds == ["wheels"] else _build(place)
     if not place.exists():
         raise ToolchainError(f"{option} {place}: is no version, and there is no such folder; correct it")
     has = ", ".join(sorted(file.name for file in place.iterdir())[:5]) if place.is_dir() else "a file"
@@ -210,7 +224,7 @@ def _label(version: str, place: Path, digest: str) -> str:
     folder = place.resolve()
     while folder.name in (_COMPILER, "tools", "bin"):
         folder = folder.parent
-    name = re.sub(r"[^a-z0-9]+", ".", folder.name.lower()).strip(".") or "build"
+    name = re.sub(r"[^a-z0-9]+", ".", folder.name.lower())[:_MOST_LETTERS].strip(".") or "build"
     return str(Version(f"{Version(version).public}{_MARK}{name}.{digest[:_DIGITS]}"))
 
 
@@ -218,7 +232,7 @@ def _label(version: str, place: Path, digest: str) -> str:
 
 
 def _environment(place: Path) -> _Found:
-    pair = find_in_environment(place)
+    pair = find_in_environment(place, advice=f"make {place} again with a pair of IREE, or give another folder")
     digest = hashlib.sha256(f"{pair.compiler_sha256} {pair.runtime_sha256}".encode()).hexdigest()
     label = _label(pair.version, place, digest)
     return _Found(label=label, revision=pair.revision, toolchain=replace(pair, version=label))
@@ -239,20 +253,22 @@ def _build(place: Path) -> _Found:
     assert compiler is not None  # noqa: S101 (else it is of another kind)
     said = _what_it_says(compiler)
     stated = _STATED.search(said)
-    release = _nearest(stated["version"] if stated is not None else "")
+    version = _version_or(stated["version"] if stated is not None else "", _UNSTATED)
+    release = _nearest(version, place)
+    compiler = compiler.resolve() if compiler.resolve().name == _COMPILER else compiler  # else a link hides a rebuild
     tools = compiler.parent
     libraries = (file for folder in (tools, tools.parent / "lib") for file in folder.glob("*IREECompiler.*"))
     sha256 = digest_of([compiler, *sorted(file for file in libraries if file.is_file())])
     bindings = {name: _bindings(tools.parent, name) for name in _BINDINGS}
     runtime_tools = tools if all((tools / name).is_file() for name in _RUNTIME) else release.runtime_tools
     parts = sorted((bindings["runtime"] / "iree").rglob("*.so")) if bindings["runtime"] is not None else []
-    runtime_sha256 = digest_of(parts) if parts else release.runtime_sha256
+    own_runtime_sha256 = digest_of(parts) if parts else ""
     remarks = [_SLOW] if _SLOW_BUILD.search(said) else []
     if bindings["runtime"] is None:
         _require_that_it_loads(place, compiler, sha256, release)
         remarks.append(f"measured through the runtime of {release.version}")
-    version = _version_or(stated["version"] if stated is not None else "", release.version)
-    label = _label(version, place, hashlib.sha256(f"{sha256} {runtime_sha256}".encode()).hexdigest())
+    # Of its own parts alone: which releases are installed makes no other build of it.
+    label = _label(version, place, hashlib.sha256(f"{sha256} {own_runtime_sha256}".encode()).hexdigest())
     toolchain = replace(
         release,
         version=label,
@@ -260,7 +276,7 @@ def _build(place: Path) -> _Found:
         compiler_sha256=sha256,
         compiler_tools=tools,
         runtime_tools=runtime_tools,
-        runtime_sha256=runtime_sha256,
+        runtime_sha256=own_runtime_sha256 or release.runtime_sha256,
         python=_python_with([folder for folder in bindings.values() if folder is not None], release),
         remarks=tuple(remarks),
     )
@@ -285,18 +301,16 @@ def _version_or(text: str, other: str) -> str:
         return other
 
 
-def _nearest(version: str) -> Toolchain:
+def _nearest(version: str, place: Path) -> Toolchain:
     """The installed release whose version is nearest to a build's: Python and what runs under it are that one's."""
-    wanted = Version(_version_or(version, "0"))
     here = [find_in_environment(found.folder) for found in installed_environments(environments_root())]
-    try:
+    with contextlib.suppress(ToolchainError):
         here.append(find_toolchain())
-    except ToolchainError:
-        if not here:
-            raise
     releases = sorted((one for one in here if not is_own(one.version)), key=lambda one: Version(one.version))
-    before = [one for one in releases if Version(one.version).release <= wanted.release]
-    return before[-1] if before and wanted.release > (0,) else releases[-1]
+    if not releases:
+        raise ToolchainError(f"{place}: runs under a release's Python, and none is here; give --toolchain newest once")
+    before = [one for one in releases if Version(one.version).release <= Version(version).release]
+    return before[-1] if before else releases[-1 if version == _UNSTATED else 0]
 
 
 def _bindings(build: Path, name: str) -> Path | None:
@@ -356,9 +370,9 @@ def _wheels(place: Path) -> _Found:
     versions = [str(parse_wheel_filename(wheel.name)[1]) for wheel in (compiler, runtime)]
     if versions[0] != versions[1]:
         raise ToolchainError(f"{place}: {compiler.name} and {runtime.name} are of two versions; give a pair of one")
-    digest = hashlib.sha256("\n".join(line for wheel in (compiler, runtime) for line in _contents(wheel)).encode())
-    label = _label(versions[0], place, digest.hexdigest())
-    revision = revision_in(zipfile.Path(compiler, "iree/compiler/version.py"))
+    read = [_read(wheel) for wheel in (compiler, runtime)]
+    digest = hashlib.sha256("\n".join(line for lines, _ in read for line in lines).encode())
+    label, revision = _label(versions[0], place, digest.hexdigest()), read[0][1]
     packages = f"{compiler.absolute()}[onnx]", str(runtime.absolute())
     return _Found(label=label, revision=revision, packages=packages)
 
@@ -366,7 +380,10 @@ def _wheels(place: Path) -> _Found:
 def _wheel(place: Path, name: str) -> Path:
     """The wheel of a package that fits this Python."""
     wheels, fitting = sorted(place.glob(f"{name}-*.whl")), frozenset(sys_tags())
-    here = [wheel for wheel in wheels if fitting & parse_wheel_filename(wheel.name)[3]]
+    try:
+        here = [wheel for wheel in wheels if fitting & parse_wheel_filename(wheel.name)[3]]
+    except InvalidWheelFilename as error:
+        raise ToolchainError(f"{place}: {error}; give it the name that it was built with") from None
     if len(here) == 1:
         return here[0]
     if here:
@@ -376,10 +393,11 @@ def _wheel(place: Path, name: str) -> Path:
     raise ToolchainError(f"{place}: {wheels[0].name if wheels else f'{name}-*.whl'} {why}; give a pair that is")
 
 
-def _contents(wheel: Path) -> Iterable[str]:
-    """What is in a wheel, without times: names, sizes and checksums of its files."""
+def _read(wheel: Path) -> tuple[list[str], str]:
+    """What is in a wheel, without times: names, sizes and checksums of its files; and the commit of a compiler's."""
     try:
         with zipfile.ZipFile(wheel) as archive:
-            return sorted(f"{entry.filename} {entry.file_size} {entry.CRC:08x}" for entry in archive.infolist())
-    except (OSError, zipfile.BadZipFile) as error:
+            lines = sorted(f"{entry.filename} {entry.file_size} {entry.CRC:08x}" for entry in archive.infolist())
+            return lines, revision_in(zipfile.Path(archive, "iree/compiler/version.py"))
+    except (OSError, *DAMAGED) as error:
         raise ToolchainError(f"{wheel}: cannot be read ({error}); build it again") from None

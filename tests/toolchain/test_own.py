@@ -11,8 +11,8 @@ import pytest
 
 from harness.cache import environments_root
 from harness.errors import ToolchainError
-from harness.toolchain import Toolchain, find_toolchain, get_toolchains, install, release_named, releases_named
-from harness.toolchain.find import LABEL_FILE
+from harness.toolchain import Toolchain, get_toolchains, install, release_named, releases_named
+from harness.toolchain.find import LABEL_FILE, environment_folder
 from harness.toolchain.own import in_public, kind_of_toolchain, own_named, own_toolchains, revision_of
 from tests.fakes.fake_wheels import REVISION, unpack_wheels, write_wheel, write_wheels
 
@@ -25,11 +25,6 @@ def program(file: Path, says: str = "", status: int = 0) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(f'#!/bin/sh\n[ "$2" = -o ] && touch "$3"\ncat <<\'END\'\n{says}\nEND\nexit {status}\n')
     file.chmod(0o755)
-
-
-@pytest.fixture
-def release(installation: Path) -> Toolchain:
-    return find_toolchain()
 
 
 @pytest.fixture
@@ -59,7 +54,7 @@ def the(place: Path, said: list[str] | None = None) -> Toolchain:
     return found
 
 
-def test_a_build_is_called_by_its_version_its_folder_and_its_content(build: Path, release: Toolchain) -> None:
+def test_a_build_is_called_by_its_version_its_folder_and_its_content(build: Path) -> None:
     said: list[str] = []
     own = the(build, said)
     assert own.version.startswith("9.9.0rc20261122+local.build.o2.")
@@ -72,10 +67,52 @@ def test_a_build_is_called_by_its_version_its_folder_and_its_content(build: Path
     assert str(build / "runtime/bindings/python") in path
     for says in ("IREE compiler version main", "LLVM"):
         program(build / "tools" / "iree-compile", says)
-        assert the(build).version.startswith(f"{release.version}+local.build.o2.")
+        assert the(build).version.startswith("0.0.0+local.build.o2.")
     program(build / "tools" / "iree-compile", f"{SAYS}  Optimized build with assertions.\n")
     (remark,) = the(build, said).remarks
     assert (remark, said[-1]) == (SLOW, f"{said[-1].partition('; ')[0]}; {SLOW}")
+    long = build.rename(build.with_name("x" * 200))
+    assert the(long).version.startswith(f"9.9.0rc20261122+local.{'x' * 40}.")
+
+
+def test_what_lies_behind_a_link_is_noticed_when_it_is_built_again(build: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link" / "iree-compile"
+    link.parent.mkdir()
+    link.symlink_to(build / "tools" / "iree-compile")
+    before = {place: the(place).version for place in (link, link.parent)}
+    (build / "lib" / "libIREECompiler.so").write_text("two")
+    assert [place for place, label in before.items() if the(place).version == label] == []
+    assert str(build / "runtime/bindings/python") in the(link).python.read_text()
+
+
+@pytest.mark.parametrize(
+    ("says", "installed", "chosen"),
+    [
+        ("9.10.1", ("9.9.0", "9.10.0", "9.12.0"), "9.10.0"),
+        ("9.6.0", ("9.9.0", "9.7.0", "9.8.0"), "9.7.0"),
+        ("9.99.0", ("9.9.0", "9.10.0"), "9.10.0"),
+        ("main", ("9.9.0", "9.10.0"), "9.10.0"),
+    ],
+)
+def test_a_build_runs_under_the_nearest_release_and_is_the_same_under_each(
+    says: str, installed: tuple[str, ...], chosen: str, build: Path, tmp_path: Path, installation: Path
+) -> None:
+    program(build / "tools" / "iree-compile", f"IREE compiler version {says} @ {REVISION}")
+    (build / "tools" / "iree-run-module").unlink()  # so the release's are taken
+    label = the(build).version
+    for file in installation.glob("iree_base_*"):
+        file.rename(tmp_path / file.name)
+    with pytest.raises(ToolchainError, match="runs under a release's Python, and none is here; give --toolchain newe"):
+        the(build)
+    for release in installed:
+        folder = environment_folder(environments_root(), release)
+        program(folder / "bin/python")
+        unpack_wheels(write_wheels(tmp_path / release, release), folder / "lib/python3.11/site-packages")
+    own = the(build)
+    assert (own.version, own.runtime_tools.is_relative_to(environment_folder(environments_root(), chosen))) == (
+        label,
+        True,
+    )
 
 
 def test_what_is_built_again_is_another_one_and_what_is_touched_the_same(build: Path, wheels: Path) -> None:
@@ -143,6 +180,14 @@ def test_an_environment_of_the_users_is_used_where_it_lies(tmp_path: Path, wheel
     own = the(environment)
     assert own.version.startswith("9.8.0+local.environment.")
     assert own.python == environment / "bin/python"
+    (tmp_path / "path").mkdir()
+    (tmp_path / "path/iree-compile").symlink_to(environment / "bin/iree-compile")
+    assert all(
+        the(place) == own for place in (environment / "bin", environment / "bin/iree-compile", tmp_path / "path")
+    )
+    own.python.unlink()
+    with pytest.raises(ToolchainError, match="environment again with a pair of IREE, or give another f"):
+        the(environment)
 
 
 def test_newest_of_a_folder_is_what_was_built_last(build: Path, tmp_path: Path) -> None:
@@ -177,10 +222,25 @@ def another_python(folder: Path) -> None:
         wheel.rename(wheel.with_name("iree_base_compiler-9.8.0-cp27-cp27m-any.whl"))
 
 
+def damaged(folder: Path) -> None:
+    """Its directory is whole, and the file in it that states the commit is not."""
+    (wheel,) = folder.glob("iree_base_compiler-*")
+    wheel.write_bytes(wheel.read_bytes().replace(REVISION.encode(), REVISION[::-1].encode(), 1))
+
+
 @pytest.mark.parametrize(
     ("spoil", "sentence"),
     [
         (no_pair, "iree_base_runtime-*.whl is not there; give a pair that is"),
+        (damaged, "any.whl: cannot be read (Bad CRC-32 for file 'iree/compiler/version.py'); build it again"),
+        (
+            lambda folder: (folder / "iree_base_compiler-foo.whl").touch(),
+            "compiler-foo'; give it the name that it was built ",
+        ),
+        (
+            lambda folder: program(folder / "tools/iree-compile"),
+            "holds a build and wheels; move the wheels to a folder",
+        ),
         (another_python, "iree_base_compiler-9.8.0-cp27-cp27m-any.whl is not for Python 3."),
         (lambda folder: write_wheels(folder, "9.9.0"), "put each pair into a folder"),
         (lambda folder: [file.unlink() for file in folder.glob("iree*")], "holds no toolchain (numpy-99.0-py3-none"),
