@@ -186,7 +186,15 @@ class Drawing:
             canvas = Canvas(theme)
             canvas.head(self.title, self.lines)
             self.paint(canvas)
-            return canvas.file(picture, drawable(f"{self.kind}: {self.title}"), drawable("".join(self.lines[:1])))
+            canvas.resize(canvas.y + _BOTTOM)
+            # For those who do not see it; and nothing that differs from day to day.
+            title, description = drawable(f"{self.kind}: {self.title}"), drawable("".join(self.lines[:1]))
+            none = dict.fromkeys(("Date", "Creator") if picture == "svg" else ("Software",))
+            metadata = {"Title": title, "Description": description, **none}
+            more: dict[str, Any] = {} if picture == "svg" else {"pil_kwargs": {"optimize": True}}
+            content = io.BytesIO()
+            canvas.figure.savefig(content, format=picture, metadata=metadata, **more)
+            return content.getvalue()
 
 
 def _settings(theme: Theme) -> dict[str, Any]:
@@ -229,9 +237,9 @@ class Canvas:
         self.figure = Figure(dpi=_PIXELS_PER_INCH * _PNG_PIXELS, facecolor=theme.ground)
         self._from_top = Affine2D()
         self.place = self._from_top + self.figure.dpi_scale_trans
-        self._resize(_HIGHEST)
+        self.resize(_HIGHEST)
 
-    def _resize(self, height: float) -> None:
+    def resize(self, height: float) -> None:
         """Let the figure be this high, with everything where it was from its top."""
         inch = 1 / _PIXELS_PER_INCH
         self.figure.set_size_inches(WIDTH * inch, height * inch)
@@ -265,7 +273,7 @@ class Canvas:
         """Empty axes without a frame; `y` is their top."""
         axes = self.figure.add_axes((0, 0, 1, 1))
         self._axes.append((axes, (x, y, width, height)))
-        self._resize(_HIGHEST)
+        self.resize(_HIGHEST)
         turned = {"align": "center", "rotation_mode": "anchor", "va": "center"}
         self.note(x + width / 2, y + height + 34, cut(xlabel, width), **turned)
         self.note(16, y + height / 2, cut(ylabel, height), rotation=90, **turned)
@@ -335,16 +343,6 @@ class Canvas:
         """A legend of tones."""
         self.legend((word, [mark_of(self.theme, tone)]) for tone, word in entries)
         self.down(10)
-
-    def file(self, picture: Format, title: str, description: str) -> bytes:
-        """The picture's file, with a title and a description for those who do not see it."""
-        self._resize(self.y + _BOTTOM)
-        none = ("Date", "Creator") if picture == "svg" else ("Software",)
-        metadata = {"Title": title, "Description": description, **dict.fromkeys(none)}
-        content = io.BytesIO()
-        more: dict[str, Any] = {} if picture == "svg" else {"pil_kwargs": {"optimize": True}}
-        self.figure.savefig(content, format=picture, metadata=metadata, **more)
-        return content.getvalue()
 
 
 def look_of(marker: str, size: float, face: str, edge: str, edge_width: float, **more: Any) -> Look:

@@ -105,9 +105,7 @@ def interval_title(comparison: Comparison, metric: str) -> str:
 
 def setting(comparison: Comparison, key: str, otherwise: float) -> float:
     """A positive number among the settings of a comparison."""
-    value = comparison.settings.get(key)
-    usable = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e300
-    return float(value) if usable else otherwise  # type: ignore[arg-type]
+    return float(comparison.settings.get(key) or otherwise)
 
 
 class Rows(tuple[Row, ...]):

@@ -47,7 +47,6 @@ _LEAST_REACH = math.log(1.05)
 _MARGIN = 0.06
 # Of the axis, on either side of 1: there is to be seen that nothing lies there.
 _LEAST_SIDE = 0.2
-_MOST_TICKS = 7
 # Ratios below this factor apart have evenly spaced ticks.
 _LINEAR_SPAN = 2.2
 # Digits that ticks have in every power of ten, from many to few.
@@ -77,7 +76,7 @@ class RatioAxis:
         return (math.log(ratio) - math.log(self.low)) / (math.log(self.high) - math.log(self.low))
 
 
-def ratio_axis(extents: Iterable[Extent], floor: float, *, most_ticks: int = _MOST_TICKS) -> RatioAxis:
+def ratio_axis(extents: Iterable[Extent], floor: float, *, most_ticks: int) -> RatioAxis:
     """An axis that shows 1, the floor, and as much of the rows as serves most of them."""
     logs = [_logs(extent) for extent in extents]
     least = _LEAST_REACH
@@ -188,7 +187,7 @@ class ForestBlock:
         """The different floors of its rows, the smallest first."""
         return tuple(sorted({row.floor for row in self.rows if row.ratio is not None}))
 
-    def axis(self, most_ticks: int = 7) -> RatioAxis:
+    def axis(self, most_ticks: int) -> RatioAxis:
         """An axis that serves most of its rows."""
         extents = [(row.ratio, row.low, row.high) for row in self.rows if row.ratio is not None]
         return ratio_axis(extents, max(self.floors, default=0.0), most_ticks=most_ticks)

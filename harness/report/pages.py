@@ -100,5 +100,5 @@ def sides_table(base: SideFacts, head: SideFacts) -> Table:
     columns = [Column("", names)]
     for title, side in (("base", base), ("head", head)):
         run, toolchains = f"{side.run} of {side.started}", ", ".join(side.toolchains)
-        columns.append(Column(title, (given_as(side, whole=True), run, side.suite, toolchains, side.machine)))
+        columns.append(Column(title, (given_as(side), run, side.suite, toolchains, side.machine)))
     return Table(columns=columns)

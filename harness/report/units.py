@@ -36,8 +36,8 @@ class Unit:
 
 PLAIN = Unit(name="", size=1.0, decimals=0)
 
-
 _FIXED = {
+    "count": PLAIN,
     "ratio": Unit(name="", size=1.0, decimals=4),
     "times": Unit(name="times", size=1.0, decimals=2),
     "%": Unit(name="%", size=1.0, decimals=1),
@@ -49,8 +49,6 @@ _FIXED = {
 
 def unit_of(kind: str, values: Iterable[float | None]) -> Unit:
     """For a column of figures of one kind: `ns`, `bytes`, `count`, ...; of other kinds for counts of events."""
-    if kind == "count":
-        return PLAIN
     if kind in _FIXED:
         return _FIXED[kind]
     scale, digits = _SCALES.get(kind, _SCALES[""])
@@ -68,7 +66,7 @@ def unit_that_tells(kind: str, values: Sequence[float]) -> Unit:
 def unit_rules() -> dict[str, Any]:
     """What `unit_of` goes by, for scripts of pages, which write figures by the same rules."""
     return {
-        "fixed": {kind: asdict(unit) for kind, unit in {**_FIXED, "count": PLAIN}.items()},
+        "fixed": {kind: asdict(unit) for kind, unit in _FIXED.items()},
         "scales": {kind: {"units": scale, "digits": digits} for kind, (scale, digits) in _SCALES.items()},
         "most_decimals": _MOST_DECIMALS,
     }
@@ -117,14 +115,6 @@ def interval_text(ratio: float | None, low: float | None, high: float | None) ->
     if low is None or high is None:
         return ratio_text(ratio)
     return f"{ratio_text(ratio)} [{ratio_text(low)}, {ratio_text(high)}]"
-
-
-def change_text(value: str, base: str, ratio: float | None) -> str:
-    """As IREE's comments wrote it: `84.508 (vs. 76.591, 10.34%↑)`; no percentage where there is no ratio."""
-    if ratio is None:
-        return f"{value} (vs. {base})"
-    arrow = "↑" if ratio > 1 else "↓" if ratio < 1 else ""
-    return f"{value} (vs. {base}, {abs(ratio - 1):.2%}{arrow})"
 
 
 def ratio_text(value: float) -> str:
@@ -180,11 +170,9 @@ def side_names(base: SideFacts, head: SideFacts) -> tuple[str, str]:
     return names if names[0] != names[1] else (base.label, head.label)
 
 
-def given_as(side: SideFacts, *, whole: bool = False) -> str:
-    """What the user called a side; of a commit with the first line of its message, and, as a whole, with its digits."""
-    if not side.commit:
-        return side.label
-    digits = f", commit {side.commit}" if whole and side.label != side.commit else ""
+def given_as(side: SideFacts) -> str:
+    """What the user called a side; of a commit with its digits and the first line of its message."""
+    digits = f", commit {side.commit}" if side.commit and side.label != side.commit else ""
     return f"{side.label}{digits} ({side.subject})" if side.subject else f"{side.label}{digits}"
 
 
