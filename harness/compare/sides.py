@@ -20,7 +20,7 @@ from harness.store.run_directory import HEADER_FILE
 from harness.text import did_you_mean, shown
 from harness.toolchain import Toolchain, find_toolchain, get_toolchains
 from harness.toolchain.fetched import is_fetched
-from harness.toolchain.own import is_own, kind_of_toolchain
+from harness.toolchain.own import is_own, kind_named
 
 # What a word of the user's means: a run's folder, a commit, or a release as in `iree==3.12.0`.
 Named = Path | Commit | str
@@ -52,7 +52,7 @@ def what_is_named(word: str, results: Path) -> Named:
         return word
     if is_fetched(word) and not word.startswith(("main", COMMIT_PREFIX)):
         return f"{TOOLCHAIN_PREFIX}{word}"
-    if (own := kind_of_toolchain(Path(word))) is not None:
+    if (own := kind_named(word)) is not None:
         if (Path(word) / HEADER_FILE).is_file():
             raise UsageError(f"{shown(word)} holds a run and {own}; say which with --toolchain, or move one away")
         return f"{TOOLCHAIN_PREFIX}{word}"

@@ -41,7 +41,7 @@ from harness.text import did_you_mean, plural, such_as
 from harness.toolchain import Toolchain, toolchain_named
 from harness.toolchain.fetched import is_fetched
 from harness.toolchain.host_cpu import environment_here
-from harness.toolchain.own import kind_of_toolchain
+from harness.toolchain.own import kind_named
 
 T = TypeVar("T")
 
@@ -174,7 +174,7 @@ def _parts(word: str) -> tuple[Path | None, str, str]:
         release, _, case = word.partition(":")
         return None, release, case
     for where, case in ((word, ""), word.partition(":")[::2]):
-        if kind_of_toolchain(Path(where)) is not None:
+        if kind_named(where) is not None:
             return None, f"{TOOLCHAIN_PREFIX}{where}", case
         folder = find_folder(where, kind="run")
         if folder.suffix == ".toml" or _is_run(folder) or folder.is_file():

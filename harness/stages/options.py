@@ -2,7 +2,8 @@
 
 import os
 import shlex
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, fields
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -10,6 +11,7 @@ import psutil
 from cyclopts import Parameter
 from cyclopts.validators import Path as IsPath
 
+from harness.compare.options import CompareOptions
 from harness.metrics import LATENCY
 from harness.options import (
     CompileTimeout,
@@ -29,11 +31,13 @@ from harness.options import (
     Toolchains,
     Waiting,
     command_options,
+    option_of,
 )
 from harness.process import Limits
 from harness.records.bisection import Over
 from harness.store.folders import NAMED
 from harness.suite.cases import Selection
+from harness.toolchain.own import in_public
 
 # Of the machine's memory: where a compile is stopped when nobody says otherwise.
 _MEMORY_SHARE = 0.8
@@ -346,3 +350,27 @@ def compile_limits(seconds: float = 900.0, memory_gib: float | None = None) -> L
     """What one compile may use: so many seconds, and so much memory or most of the machine's."""
     most = int(memory_gib * 2**30) if memory_gib else int(psutil.virtual_memory().total * _MEMORY_SHARE)
     return Limits(seconds=seconds, memory_bytes=most)
+
+
+# Fields and options that name toolchains, and the commands whose first words do.
+OF_TOOLCHAINS = ("toolchain", "toolchains", "sides", "words", "good", "bad", "fixed", "release", "skip")
+_WITH_SIDES = ("compare", "explain", "ir")
+
+
+def command_in_public(command: Sequence[str]) -> tuple[str, ...]:
+    """A command with labels in place of toolchains' folders; what is no toolchain may be called as a folder is."""
+    kinds = (RunOptions, BenchOptions, CompareOptions, ExplainOptions, IrOptions, BisectOptions, TuneOptions)
+    valued = {
+        option_of(kind, each.name) for kind in kinds for each in fields(kind) if not isinstance(each.default, bool)
+    }
+    naming = {f"--{name}" for name in OF_TOOLCHAINS}
+    kept, sides = list(command), 0 if set(command[1:2]) & {*_WITH_SIDES} else 2
+    for place, (before, word) in enumerate(zip(("", *command), command, strict=False)):
+        option, is_given, value = word.partition("=")
+        is_side = place > 1 and sides < 2 and not word.startswith("-") and before not in valued
+        sides += is_side
+        if is_given and option in naming:
+            kept[place] = f"{option}={in_public(value)}"
+        elif is_side or before in naming:
+            kept[place] = in_public(word)
+    return tuple(kept)

@@ -37,7 +37,7 @@ from harness.stages.checking import contradictions
 from harness.stages.count import ir_stage, peak_stage, work_stage
 from harness.stages.measure import call_again_stage, lay_out_stage, measure_stage, reference_stage, verify_stage
 from harness.stages.models import materialize_models, skip_unfit_peers
-from harness.stages.options import RunOptions
+from harness.stages.options import RunOptions, command_in_public
 from harness.stages.prepare import Context, DevicePlace, Done, FailureNotes, GivenUp, Prepared, prepare
 from harness.store.folders import folder_names
 from harness.store.run_directory import RunDirectory, load_run, new_run_id, require_writable
@@ -46,7 +46,6 @@ from harness.suite.cases import parse_shard
 from harness.text import plural
 from harness.toolchain import Toolchain
 from harness.toolchain.host_cpu import environment_here
-from harness.toolchain.own import in_public
 
 # So many of the newest runs are looked at.
 _MOST_RUNS = 20
@@ -246,7 +245,7 @@ def _header(
         started=now.isoformat(timespec="seconds"),
         harness_version=__version__,
         harness_commit=harness_commit(),
-        command=("harness", *map(in_public, sys.argv[1:])),
+        command=command_in_public(("harness", *sys.argv[1:])),
         baseline=suite.baseline,
         toolchains=tuple(
             ToolchainRecord(

@@ -31,7 +31,15 @@ from harness.machine.environment import machine_id
 from harness.options import Results, option_of
 from harness.process import Limits, forget, spawn, stop
 from harness.progress import Progress
-from harness.stages.options import ExplainOptions, OneCase, RunOptions, TuneOptions, compile_limits
+from harness.stages.options import (
+    OF_TOOLCHAINS,
+    ExplainOptions,
+    OneCase,
+    RunOptions,
+    TuneOptions,
+    command_in_public,
+    compile_limits,
+)
 from harness.stages.run import LOCAL, Executor, run_suite
 from harness.stats.rule import Rule
 from harness.store.files import FINISHED_FILE, adapter
@@ -54,14 +62,15 @@ def begun_now(options: Any, command: Sequence[str]) -> Begun:
     """What a session is begun with, in words that mean the same tomorrow."""
     environment = environment_here()
     asked = adapter(type(options)).dump_python(options, mode="json")
-    asked |= {name: list(map(in_public, value)) for name, value in asked.items() if isinstance(value, list)}
-    asked |= {name: in_public(value) for name, value in asked.items() if isinstance(value, str)}
+    named = {name: asked[name] for name in OF_TOOLCHAINS if asked.get(name)}
+    labels = {name: in_public(said) for name, said in named.items() if isinstance(said, str)}
+    asked |= labels | {name: [*map(in_public, said)] for name, said in named.items() if name not in labels}
     return Begun(
         created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         machine=machine_id(environment),
         noise=noise_of(environment),
         options=asked,
-        command=tuple(map(in_public, command)),
+        command=command_in_public(command),
     )
 
 

@@ -80,6 +80,14 @@ def kind_of_toolchain(place: Path) -> Kind | None:
     return next(iter(_kinds(place)), None)
 
 
+def kind_named(word: str) -> Kind | None:
+    """What a user means by a word, also by `FOLDER/newest`, as a toolchain; None: nothing of the kind."""
+    place = place_named(word)
+    if place is not None and place.name == NEWEST and not place.exists():
+        return next((kind for one in _toolchains_in(place.parent) for kind in _kinds(one)), None)
+    return None if place is None else kind_of_toolchain(place)
+
+
 def _kinds(place: Path) -> list[Kind]:
     kinds: list[Kind] = ["wheels"] if any(place.glob(f"{WHEELS[0]}-*.whl")) else []
     if _environment_of(place) is not None:
@@ -134,14 +142,11 @@ def revision_of(place: Path) -> str:
 
 
 def in_public(word: str) -> str:
-    """A word of a command, with the label of a toolchain in place of its folder."""
-    option, is_given, value = word.partition("=") if word.startswith("--") else ("", "", word)
+    """A word for a side or toolchain, with its label in place of a folder."""
     try:
-        place = place_named(value)
-        if place is None or (place.name != NEWEST and kind_of_toolchain(place) is None):
-            return word
-        return f"{option}{is_given}iree=={own_named(place, lambda _: None)}"
-    except (OSError, ToolchainError):  # no name of a file, such as a list of flags, or nothing is built there
+        place = place_named(word) if kind_named(word) is not None else None
+        return word if place is None else f"iree=={own_named(place, lambda _: None)}"
+    except (OSError, ToolchainError):  # no name of a file, or nothing that works is built there
         return word
 
 
@@ -208,9 +213,12 @@ def _found(place: Path, option: str) -> _Found:
     )
 
 
+def _toolchains_in(folder: Path) -> list[Path]:
+    return [place for place in (folder, *sorted(folder.glob("*"))) if kind_of_toolchain(place) is not None]
+
+
 def _last_built(folder: Path, option: str) -> Path:
-    places = [place for place in (folder, *sorted(folder.glob("*"))) if kind_of_toolchain(place) is not None]
-    if not places:
+    if not (places := _toolchains_in(folder)):
         raise ToolchainError(f"{option} {folder / NEWEST}: {folder} has no toolchain in it; give the folder of builds")
     return max(places, key=_built_ns)
 

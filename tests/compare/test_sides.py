@@ -116,6 +116,11 @@ def test_a_run_comes_before_a_commit_and_what_is_both_is_refused(repository: Pat
     assert what_is_named("iree==3.12.0", results) == "iree==3.12.0"
     for word in ("pr:7", "run:7", "o/r#main"):
         assert what_is_named(word, results) == f"iree=={word}"
+    program = repository / "builds" / "one" / "iree-compile"
+    program.parent.mkdir(parents=True)
+    program.touch()
+    for word in ("builds/one", "builds/newest"):
+        assert what_is_named(word, results) == f"iree=={word}"
     for branch in ("base", "ba", "results/base", "latest"):
         git(repository, "branch", branch)
         named = what_is_named(f"commit:{branch}", results)

@@ -145,10 +145,14 @@ OTHER = Path("other.toml")
         ("latest net.toml a", {}, [(RUN, "a", ""), (SUITE, "a", "")]),
         ("iree==3.1 iree==3.2", {"suite": SUITE, "case": "a"}, [(SUITE, "a", "iree==3.1"), (SUITE, "a", "iree==3.2")]),
         ("latest:a iree==3.2:b", {}, [(RUN, "a", ""), (OTHER, "b", "iree==3.2")]),
+        ("bl/one:a bl/newest", {"suite": SUITE}, [(SUITE, "a", "iree==bl/one"), (SUITE, "a", "iree==bl/newest")]),
         ("pr:7~base:a iree==main", {"suite": SUITE}, [(SUITE, "a", "iree==pr:7~base"), (SUITE, "a", "iree==main")]),
     ],
 )
 def test_names(here: Path, sides: str, options: dict[str, Any], named: list[tuple[Path, str, str]]) -> None:
+    for word in ("bl/one/iree-compile",) if "bl/" in sides else ():
+        Path(word).parent.mkdir(parents=True)
+        Path(word).touch()
     wanted = tuple(NamedCase(place=place, case=case, release=release) for place, case, release in named)
     assert named_cases(IrOptions(tuple(sides.split()), **options)) == wanted
 

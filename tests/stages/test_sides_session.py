@@ -16,9 +16,11 @@ from harness.cache import write_atomically
 from harness.compare.commits import require_commit
 from harness.compare.options import CompareOptions
 from harness.errors import HarnessError, Interrupted, PlaceGone, RunError, UsageError
+from harness.stages import options as options_of_stages
 from harness.stages import session as sides_session
 from harness.stages.comparing import ComparisonSession, begun_comparison
-from harness.stages.options import RunOptions
+from harness.stages.options import ExplainOptions, RunOptions, TuneOptions
+from harness.stages.session import begun_now
 from harness.store.files import FINISHED_FILE
 from harness.store.run_directory import RunDirectory
 from tests.builders import Notes, commit, git, make_header
@@ -26,6 +28,30 @@ from tests.builders import Notes, commit, git, make_header
 SUITE = Path("../suites/small.toml")
 FLEET = "tls://bench:8786"
 Begin = Callable[..., ComparisonSession]
+
+
+@pytest.mark.parametrize(
+    ("command", "kept"),
+    [
+        ("explain latest --within --variant st", "explain latest --within --variant st"),
+        ("compare st latest st --filter st", "compare own latest st --filter st"),
+        (
+            "compare --no-wait latest --toolchain=st",
+            "compare --no-wait latest --toolchain=own",
+        ),
+        ("bisect st --case st --good st --skip st", "bisect st --case st --good own --skip own"),
+        ("run st st --toolchain st", "run st st --toolchain own"),
+    ],
+)
+def test_only_words_for_toolchains_are_kept_as_labels(command: str, kept: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder st that is a toolchain is here."""
+    for module in (options_of_stages, sides_session):
+        monkeypatch.setattr(module, "in_public", lambda word: "own" if word == "st" else word)
+    options = ExplainOptions(("st", "latest"), variant="st", case="st")
+    begun = begun_now(options, ("harness", *command.split()))
+    assert begun.command == ("harness", *kept.split())
+    assert [begun.options[name] for name in ("words", "variant", "case")] == [["own", "latest"], "st", "st"]
+    assert begun_now(TuneOptions(toolchain="st", start="st"), ()).options["toolchain"] == "own"
 
 
 # --- commits, each in its own tree ---

@@ -13,7 +13,7 @@ from harness.cache import environments_root
 from harness.errors import ToolchainError
 from harness.toolchain import Toolchain, get_toolchains, install, release_named, releases_named
 from harness.toolchain.find import LABEL_FILE, environment_folder
-from harness.toolchain.own import in_public, kind_of_toolchain, own_named, own_toolchains, revision_of
+from harness.toolchain.own import in_public, kind_named, kind_of_toolchain, own_named, own_toolchains, revision_of
 from tests.fakes.fake_wheels import REVISION, unpack_wheels, write_wheel, write_wheels
 
 SAYS = f"IREE (https://iree.dev):\n  IREE compiler version 9.9.0rc20261122 @ {REVISION}\n  LLVM version 22.0.0git\n"
@@ -135,10 +135,12 @@ def test_what_is_built_again_is_another_one_and_what_is_touched_the_same(build: 
         get_toolchains([before[0]], root=environments_root())
 
 
-def test_a_command_that_is_kept_names_no_folder_of_a_toolchain(build: Path) -> None:
+def test_a_word_that_is_kept_names_no_folder_of_a_toolchain(build: Path) -> None:
     label, flags = f"iree=={the(build).version}", "--a " * 2000
-    given = (f"{build}/", f"iree=={build}/tools", f"--toolchain={build}", f"{build.parent}/newest", build.name, flags)
-    assert tuple(map(in_public, given)) == (label, label, f"--toolchain={label}", label, build.name, flags)
+    given = (f"{build}/", f"iree=={build}/tools", f"{build.parent}/newest", "newest", build.name, flags)
+    assert tuple(map(in_public, given)) == (label, label, label, "newest", build.name, flags)
+    assert (kind_named(f"{build.parent}/newest"), kind_named("newest")) == ("a build", None)
+    assert kind_named(f"{build}/lib/newest") is None
 
 
 def test_wheels_are_installed_once_and_stay_when_they_are_gone(wheels: Path, index: Path) -> None:
