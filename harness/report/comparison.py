@@ -105,7 +105,9 @@ def interval_title(comparison: Comparison, metric: str) -> str:
 
 def setting(comparison: Comparison, key: str, otherwise: float) -> float:
     """A positive number among the settings of a comparison."""
-    return float(comparison.settings.get(key) or otherwise)
+    value = comparison.settings.get(key)
+    usable = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e300
+    return float(value) if usable else otherwise  # type: ignore[arg-type]
 
 
 class Rows(tuple[Row, ...]):
