@@ -22,7 +22,7 @@ from harness.toolchain.devices import (
     probe_driver,
     probe_vulkan_driver,
 )
-from harness.toolchain.fetched import LIMIT_BYTES, kept_wheels
+from harness.toolchain.fetched import LIMIT_BYTES, wheels_in_cache
 from harness.toolchain.find import Environment as InstalledEnvironment
 from harness.toolchain.find import Toolchain, bytes_below
 from harness.toolchain.host_cpu import environment_here
@@ -75,7 +75,7 @@ class Diagnosis:
     counters: str | None  # Why hardware counters are unavailable; None where they work
     own_time: str | None = None  # Why turns have no own time here; None where they have
     environments: tuple[InstalledEnvironment, ...] = ()  # The toolchains that were installed for `--toolchain`
-    fetched_bytes: int = 0  # What wheels of CI take in the cache, with their environments
+    fetched_bytes: int = 0  # What wheels of CI take in the cache, and environments of any wheels
     # What each of the drivers that suites ask for by name offers
     vulkan_drivers: dict[str, DeviceProbe] = field(default_factory=dict)
     peers: tuple[PeerHere, ...] = ()  # All that installed packages register
@@ -255,7 +255,7 @@ def _toolchain(diagnosis: Diagnosis) -> Iterator[Finding]:
         yield _ok(f"IREE {extra.version} for --toolchain {extra.version}, {size}")
     if diagnosis.fetched_bytes:
         size = f"{diagnosis.fetched_bytes / 1e6:,.0f} of {LIMIT_BYTES / 1e6:,.0f} MB, beyond which the oldest go"
-        yield _ok(f"wheels of GitHub's CI, with their environments: {size}")
+        yield _ok(f"wheels of CI, and environments of wheels: {size}")
 
 
 def _devices(diagnosis: Diagnosis) -> Iterator[Finding]:
@@ -326,7 +326,7 @@ def diagnose(
         environment=environment,
         toolchain=toolchain if isinstance(toolchain, Toolchain) else str(toolchain),
         environments=tuple(environments),
-        fetched_bytes=sum(bytes_below(folder) for kept in kept_wheels() for folder in kept.folders),
+        fetched_bytes=sum(bytes_below(folder) for _, folder in wheels_in_cache()),
         probes=probes,
         vulkan_drivers=vulkan_drivers,
         peers=tuple(map(_peer_here, PEERS.names)),

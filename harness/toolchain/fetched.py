@@ -28,10 +28,10 @@ from harness.github_api import API, Client, Purpose, api_address, repository_nam
 from harness.process import TOKENS
 from harness.scratch import scratch_folder
 from harness.text import plural, shown
-from harness.toolchain.find import bytes_below, environment_folder
+from harness.toolchain.find import LABEL_FILE, bytes_below
 from harness.toolchain.own import DAMAGED, WHEELS, own_named
 
-# Of the wheels that are kept, with the environments that were made of them.
+# Of the wheels of CI that are kept and the environments that were made of anybody's wheels.
 LIMIT_BYTES = 10 * 10**9
 
 REPOSITORY = "iree-org/iree"
@@ -42,7 +42,7 @@ _WORD = re.compile(
 # As IREE's workflows name what they keep (build_tools/pkgci/setup_venv.py).
 _ARTIFACT = f"{platform.system().lower()}_{platform.machine()}_release_packages"
 _WHEEL = re.compile(rf"(?:{'|'.join(WHEELS)})-[A-Za-z0-9_.+!-]+\.whl")
-# Who starts such a run may write to the repository; a pull request's is started by whoever opens it.
+# Who starts such a run may write to its repository; a pull request's is started by whoever opens it.
 _OWN_EVENTS = frozenset({"push", "schedule", "workflow_dispatch"})
 # The newest come first, and all of a name expire at about one age, but what somebody took away.
 _MOST_EXPIRED = 100
@@ -59,11 +59,6 @@ class Kept(BaseModel):
     label: str = ""  # Of the toolchain; "" where they are of none for this machine
     folder: Path = Field(exclude=True)
     used_s: float = Field(exclude=True)  # When they were last, in Unix time
-
-    @property
-    def folders(self) -> tuple[Path, ...]:
-        """They and their environment."""
-        return (self.folder, *([environment_folder(environments_root(), self.label)] if self.label else []))
 
 
 def kept_wheels() -> list[Kept]:
@@ -124,14 +119,19 @@ def commits_with_wheels(repository: str, good: str, bad: str, say: Callable[[str
     return {sha: sha not in missing for sha in line}
 
 
-def _trim() -> None:
-    """Delete the wheels that were not used for longest, with their environments; none of the last day."""
+def wheels_in_cache() -> list[tuple[float, Path]]:
+    """The folders that have one limit together, and when each was last used: wheels of CI, and environments of any."""
+    marks = (*_root().glob(f"*/{_MEMO}"), *environments_root().glob(f"*/{LABEL_FILE}"))
+    return sorted(((mark.stat().st_mtime, mark.parent) for mark in marks), reverse=True)
+
+
+def trim_wheels() -> None:
+    """Delete those that were not used for longest; none of the last day."""
     size = 0
-    for kept in kept_wheels():
-        size += sum(map(bytes_below, kept.folders))
-        if size > LIMIT_BYTES and time.time() - kept.used_s > YOUNG_S:
-            for folder in kept.folders:
-                shutil.rmtree(folder, ignore_errors=True)
+    for used_s, folder in wheels_in_cache():
+        size += bytes_below(folder)
+        if size > LIMIT_BYTES and time.time() - used_s > YOUNG_S:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 # --- What GitHub says, as far as it is read ---
@@ -198,9 +198,10 @@ class _Word:
     def require_trusted(self, event: str) -> None:
         """Refuse a stranger's code where it could take a workflow's token."""
         tokens = sorted(name for name, value in os.environ.items() if value and TOKENS.fullmatch(name))
-        if tokens and os.environ.get("GITHUB_ACTIONS") == "true" and event not in _OWN_EVENTS:
+        trusted = self.repository in (REPOSITORY, os.environ.get("GITHUB_REPOSITORY", "").lower())
+        if tokens and os.environ.get("GITHUB_ACTIONS") == "true" and not (trusted and event in _OWN_EVENTS):
             raise self.wrong(
-                f"is a pull request's code, which could take this job's token ({tokens[0]}); fetch the wheels in one "
+                f"is a stranger's code, which could take this job's token ({tokens[0]}); fetch the wheels in one "
                 "job, and give their folder to another without a token, as docs/running.md shows"
             )
 
@@ -214,7 +215,7 @@ class _Word:
             with held(folder.parent / ".lock", lambda: self.say("Another harness fetches wheels of CI ...")):
                 if not (folder / _MEMO).is_file():
                     self._fetch(run, artifact, folder)
-                    _trim()
+                    trim_wheels()
         except OSError as error:
             advice = "make room or set HARNESS_CACHE to another folder"
             raise ToolchainError(f"{folder}: cannot be written ({error.strerror}); {advice}") from None

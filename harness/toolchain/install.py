@@ -4,24 +4,22 @@ import re
 import shlex
 import shutil
 import sys
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
 
-from harness.cache import YOUNG_S, environments_root, held
+from harness.cache import environments_root, held
 from harness.errors import ToolchainError
 from harness.process import Limits, run
 from harness.text import plural, shown
-from harness.toolchain.fetched import LIMIT_BYTES, fetched_named, is_fetched
+from harness.toolchain.fetched import fetched_named, is_fetched, trim_wheels
 from harness.toolchain.find import (
     COMPILER_PACKAGE,
     LABEL_FILE,
     RUNTIME_PACKAGE,
     Toolchain,
     being_made,
-    bytes_below,
     environment_folder,
     environment_python,
     find_in_environment,
@@ -232,21 +230,12 @@ def install_toolchain(release: str, *, root: Path, on_install: Callable[[str], N
             on_install(f"Installing IREE {release} (some 200 MB) ...")
             _make(release, folder)
             if is_own(release):
-                _trim(root)
+                trim_wheels()
     except OSError as error:
         raise ToolchainError(
             f"{root}: cannot be written ({error.strerror}); make room or set HARNESS_CACHE to another folder"
         ) from None
     return find_in_environment(folder)
-
-
-def _trim(root: Path) -> None:
-    """Delete the environments of wheels of one's own that were not used for longest; none of the last day."""
-    size = 0
-    for label in sorted(root.glob(f"*/{LABEL_FILE}"), key=lambda file: -file.stat().st_mtime):
-        size += bytes_below(label.parent)
-        if size > LIMIT_BYTES and time.time() - label.stat().st_mtime > YOUNG_S:
-            shutil.rmtree(label.parent, ignore_errors=True)
 
 
 def _or_none(find: Callable[[], Toolchain]) -> Toolchain | None:

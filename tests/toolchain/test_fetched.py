@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from harness.cache import environments_root
 from harness.errors import ToolchainError, UsageError
 from harness.toolchain import fetched, release_named, releases_named
 from harness.toolchain.fetched import commits_with_wheels, kept_wheels
-from harness.toolchain.find import bytes_below
+from harness.toolchain.find import LABEL_FILE, bytes_below
 from tests.fakes.fake_wheels import REVISION, write_wheels
 from tests.github import conftest
 from tests.github.conftest import NOON, TOKEN
@@ -203,7 +204,9 @@ def test_a_word_that_is_none_or_may_be_a_folder_says_how_it_is_written(
 def test_a_workflow_with_a_token_takes_no_strangers_code(github: FakeGitHub, monkeypatch: pytest.MonkeyPatch) -> None:
     release_named("pr:7", print)
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    for word in ("pr:7", "run:7", f"commit:{HEAD}"):
+    monkeypatch.setenv("GITHUB_REPOSITORY", "Mine/IREE")
+    release_named("mine/iree#main", print)
+    for word in ("pr:7", "run:7", f"commit:{HEAD}", "mine/iree#pr:7", "evil/iree#main", f"evil/iree#commit:{ONE}"):
         with pytest.raises(ToolchainError, match=r"which could take this job's token \(GITHUB_TOKEN\)"):
             release_named(word, print)
     release_named("main", print)
@@ -211,13 +214,21 @@ def test_a_workflow_with_a_token_takes_no_strangers_code(github: FakeGitHub, mon
     release_named(f"commit:{HEAD}", print)
 
 
-def test_the_cache_keeps_to_its_limit_the_oldest_go_first(github: FakeGitHub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wheels_and_environments_keep_to_one_limit_and_the_oldest_go_first(
+    github: FakeGitHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environments = [environments_root() / f"iree-{name}" for name in ("a-release", "old", "young")]
+    for environment in environments:
+        environment.mkdir(parents=True)
+        (environment / ("other" if environment.name == "iree-a-release" else LABEL_FILE)).write_text("x" * 100)
+    os.utime(environments[1] / LABEL_FILE, (1, 1))
     for word in ("pr:7", f"commit:{ONE}"):
         release_named(word, print)
     for kept in kept_wheels():
         os.utime(kept.folder / "artifact.json", (kept.used_s - 90_000 - 1000 * (kept.commit == HEAD),) * 2)
-    monkeypatch.setattr(fetched, "LIMIT_BYTES", sum(bytes_below(kept.folder) for kept in kept_wheels()) + 100)
+    monkeypatch.setattr(fetched, "LIMIT_BYTES", sum(bytes_below(kept.folder) for kept in kept_wheels()) + 200)
     release_named("main", print)
+    assert sorted(environments_root().glob("iree-*")) == [environments[0], environments[2]]
     assert {kept.commit for kept in kept_wheels()} == {TWO, ONE}
 
 

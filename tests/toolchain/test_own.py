@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -11,8 +10,8 @@ import pytest
 
 from harness.cache import environments_root
 from harness.errors import ToolchainError
-from harness.toolchain import Toolchain, get_toolchains, install, release_named, releases_named
-from harness.toolchain.find import LABEL_FILE, environment_folder
+from harness.toolchain import Toolchain, get_toolchains, release_named, releases_named
+from harness.toolchain.find import environment_folder
 from harness.toolchain.own import in_public, kind_named, kind_of_toolchain, own_named, own_toolchains, revision_of
 from tests.fakes.fake_wheels import REVISION, unpack_wheels, write_wheel, write_wheels
 
@@ -160,17 +159,6 @@ def test_wheels_that_were_replaced_are_not_installed_under_the_label_of_before(w
     write_wheel(wheels, "iree-base-compiler", "9.8.0", files, "Provides-Extra: onnx\n")
     with pytest.raises(ToolchainError, match="pair was built again since, and is 9"):
         get_toolchains([label], root=environments_root())
-
-
-def test_environments_of_wheels_have_a_limit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(install, "LIMIT_BYTES", 10)
-    for name, used_s in {"a-release": 1, "old": 1, "yesterday": 2, "today": time.time(), "now": time.time()}.items():
-        label = tmp_path / f"iree-{name}" / ("other" if name == "a-release" else LABEL_FILE)
-        label.parent.mkdir()
-        label.write_text("3.13.0+local.pair.9f3a2c")
-        os.utime(label, (used_s, used_s))
-    install._trim(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {"iree-a-release", "iree-today", "iree-now"}
 
 
 def test_an_environment_of_the_users_is_used_where_it_lies(tmp_path: Path, wheels: Path) -> None:
