@@ -23,17 +23,8 @@ from harness.report.units import tidy
 from harness.store.folders import COMPARISON, EXPLANATION, RUN, TUNING
 
 Kind = Literal["forest", "variants", "memory", "roofline", "releases", "timeline", "waterfall", "race"]
-# What a picture is called where a page lists it, and what it is about for those who do not see it.
-TITLES: dict[Kind, str] = {
-    "forest": "Ratios with their intervals",
-    "variants": "Latency of each variant",
-    "memory": "Latency against memory",
-    "roofline": "Roofline",
-    "releases": "Each case over releases of IREE",
-    "timeline": "History of a series",
-    "waterfall": "From base to head, part by part",
-    "race": "The race of a tuning",
-}
+# What a comment calls its picture.
+_TITLES: dict[Kind, str] = {"forest": "Ratios with their intervals", "variants": "Latency of each variant"}
 RUN_KINDS: tuple[Kind, ...] = ("roofline", "forest", "variants", "memory", "releases")
 _OF_RUNS = {"variants": draw_variants, "memory": draw_memory, "releases": draw_releases, "roofline": draw_roofline}
 
@@ -97,4 +88,4 @@ def published(source: Comparison | Report, url: Callable[[str], str]) -> tuple[P
     kind = kind_of_comment(source)
     light, dark = (url(f"{kind}-{theme}.png") for theme in ("light", "dark"))
     words = headline(source) if isinstance(source, Comparison) else verdict(source)
-    return (Picture(title=TITLES[kind], alt=f"{TITLES[kind]}: {tidy(words)}", light_url=light, dark_url=dark),)
+    return (Picture(title=_TITLES[kind], alt=f"{_TITLES[kind]}: {tidy(words)}", light_url=light, dark_url=dark),)

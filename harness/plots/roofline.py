@@ -45,10 +45,34 @@ class Panel:
 
 
 def draw_roofline(report: Report, top: int | None = None) -> Drawing:
-    """A panel for each device, all on the same axes."""
+    """A panel for each device, all on the same axes; a colour a model, a shape a variant."""
+    panels = panels_of(report)[:top]
+    points = [point for panel in panels for point in panel.points]
+    examples = {point.label: point for point in points}
+    numbers = {label: number for number, label in enumerate(examples)}
+
+    def paint(canvas: Canvas) -> None:
+        theme = canvas.theme
+        models = dict.fromkeys(point.model for point in points)
+        colors = dict(zip(models, cycle(theme.series), strict=False))
+        canvas.legend((model, [look_of("s", 6.0, color, color, 0.0)]) for model, color in colors.items())
+        canvas.legend((label, _looks(examples[label], theme.ink, number, theme)) for label, number in numbers.items())
+        for panel in panels:
+            canvas.heading(_caption(panel))
+            top = canvas.down(_PLOT + 60)
+            xlabel = "FLOP for each byte of arguments, results and constants"
+            axes = canvas.axes(_LEFT, top, _LENGTH, _PLOT, xlabel=xlabel, ylabel="GFLOP/s")
+            axes.set(xscale="log", yscale="log")
+            for point in panel.points:
+                for look in _looks(point, colors[point.model], numbers[point.label], theme):
+                    axes.plot(point.intensity, point.operations_per_s / 1e9, zorder=4, **look)
+            _draw_axes(axes, points, [_roof(panel.peak) for panel in panels if panel.peak is not None])
+            if panel.peak is not None:
+                _draw_roof(axes, panel.peak, theme.ink)
+
     iree = (f"IREE {toolchain}" for toolchain in report.toolchains)
     subtitle = ", ".join(part for part in (report.header.started[:10], report.cpu, *iree) if part)
-    return roofline_of(panels_of(report)[:top], report.header.suite_name, subtitle)
+    return Drawing(kind="Roofline", title=report.header.suite_name, lines=[subtitle], paint=paint)
 
 
 def panels_of(report: Report) -> list[Panel]:
@@ -78,34 +102,6 @@ def panels_of(report: Report) -> list[Panel]:
             if row.status == "measured" and row.attained is not None
         )
     return [Panel(device=place, points=tuple(own), peak=peaks[place]) for place, own in points.items() if own]
-
-
-def roofline_of(panels: Sequence[Panel], title: str, subtitle: str) -> Drawing:
-    """These panels: a colour a model, a shape a variant."""
-    points = [point for panel in panels for point in panel.points]
-    examples = {point.label: point for point in points}
-    numbers = {label: number for number, label in enumerate(examples)}
-
-    def paint(canvas: Canvas) -> None:
-        theme = canvas.theme
-        models = dict.fromkeys(point.model for point in points)
-        colors = dict(zip(models, cycle(theme.series), strict=False))
-        canvas.legend((model, [look_of("s", 6.0, color, color, 0.0)]) for model, color in colors.items())
-        canvas.legend((label, _looks(examples[label], theme.ink, number, theme)) for label, number in numbers.items())
-        for panel in panels:
-            canvas.heading(_caption(panel))
-            top = canvas.down(_PLOT + 60)
-            xlabel = "FLOP for each byte of arguments, results and constants"
-            axes = canvas.axes(_LEFT, top, _LENGTH, _PLOT, xlabel=xlabel, ylabel="GFLOP/s")
-            axes.set(xscale="log", yscale="log")
-            for point in panel.points:
-                for look in _looks(point, colors[point.model], numbers[point.label], theme):
-                    axes.plot(point.intensity, point.operations_per_s / 1e9, zorder=4, **look)
-            _draw_axes(axes, points, [_roof(panel.peak) for panel in panels if panel.peak is not None])
-            if panel.peak is not None:
-                _draw_roof(axes, panel.peak, theme.ink)
-
-    return Drawing(kind="Roofline", title=title, lines=[subtitle], paint=paint)
 
 
 def _looks(point: Point, color: str, number: int, theme: Theme) -> list[Look]:

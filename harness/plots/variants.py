@@ -4,9 +4,8 @@ from collections import Counter
 from dataclasses import dataclass
 
 from harness.plots.canvas import BODY, MARGIN, ROOM, SMALL, WIDTH, Canvas, Drawing, cut, left_out_text, widest, width_px
-from harness.report.comparison import Change
-from harness.report.forest import Tone
-from harness.report.run_report import Report, outcome_text, run_line, verdict
+from harness.report.forest import ROW_TONES, Tone
+from harness.report.run_report import Report, outcome_text, run_line, verdict, verdict_of
 from harness.report.run_rows import Row, Section
 from harness.report.units import unit_of
 from harness.stats.intervals import Latency
@@ -23,7 +22,6 @@ _FOOT = (
     "time divided by the baseline's, with the 95 % interval. Dashed: the baseline. Hatched: other engines. Pale: the "
     "module is another variant's."
 )
-_TONES: dict[Change, Tone] = {"faster": "better", "slower": "worse", "same": "same", "unclear": "open"}
 _WORDS: dict[Tone, str] = {
     "better": "faster than the baseline",
     "worse": "slower",
@@ -44,9 +42,8 @@ class Bar:
     @property
     def tone(self) -> Tone | None:
         """What its ratio to the baseline says; None: it is the baseline, or there is nothing to compare with."""
-        row = self.row
-        compared = row.status == "measured" and row.estimate is not None and row.kind is not None
-        return _TONES[row.kind] if compared and row.kind is not None else None
+        found = verdict_of(self.row)
+        return ROW_TONES[found] if found is not None and self.row.estimate is not None else None
 
 
 @dataclass(frozen=True, kw_only=True)

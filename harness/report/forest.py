@@ -130,7 +130,7 @@ def _round_figures(low: float, high: float, most: int) -> list[tuple[float, str]
 # What a row says, whatever it is called there: how it is marked and coloured.
 Tone = Literal["worse", "better", "same", "open", "lost"]
 TONES: tuple[Tone, ...] = ("worse", "better", "same", "open", "lost")
-_ROW_TONES: Mapping[Verdict, Tone] = {
+ROW_TONES: Mapping[Verdict, Tone] = {
     "regressed": "worse",
     "improved": "better",
     "unchanged": "same",
@@ -329,7 +329,7 @@ def _row_of(row: Row, unit: Unit, label: str, report: Report | None) -> ForestRo
     return ForestRow(
         label=label,
         word=_word(row.verdict, report),
-        tone=_ROW_TONES.get(row.verdict, "open"),
+        tone=ROW_TONES.get(row.verdict, "open"),
         ratio=None if lost else ratio,
         low=low,
         high=high,

@@ -31,16 +31,12 @@ def render_comment(source: Comparison | Report, *, pictures: Sequence[Picture] =
 
 
 def render_step_summary(
-    source: Comparison | Report,
-    *,
-    pictures: Sequence[Picture] = (),
-    links: Links | None = None,
-    room_bytes: int = STEP_SUMMARY_BYTES,
+    source: Comparison | Report, *, links: Links | None = None, room_bytes: int = STEP_SUMMARY_BYTES
 ) -> str:
-    """What `$GITHUB_STEP_SUMMARY` has room for: the full report, or with pictures the comment; "" without room."""
-    whole = "" if pictures else render(source, "markdown", full=True)
-    if not whole or size_bytes(whole) >= room_bytes:
-        whole = render_comment(source, pictures=pictures, links=links)
+    """What `$GITHUB_STEP_SUMMARY` has room for: the full report, else the comment; "" without room for either."""
+    whole = render(source, "markdown", full=True)
+    if size_bytes(whole) >= room_bytes:
+        whole = render_comment(source, links=links)
     return whole if size_bytes(whole) < room_bytes else ""
 
 

@@ -14,7 +14,7 @@ from harness.plots.forest import draw_forest
 from harness.plots.memory import MemoryPoint, draw_memory, memory_panels, on_front
 from harness.plots.race import draw_race
 from harness.plots.releases import draw_releases, release_panels
-from harness.plots.roofline import draw_roofline, panels_of, roofline_of
+from harness.plots.roofline import draw_roofline, panels_of
 from harness.plots.timeline import Timeline, draw_timeline
 from harness.plots.variants import bar_panels, draw_variants
 from harness.plots.waterfall import axis_begin_ns, draw_waterfall, waterfall_steps
@@ -293,16 +293,14 @@ def test_a_roofline_has_a_panel_for_each_device_and_a_point_for_each_measured_ca
 
 
 def test_variants_are_told_apart_by_their_marks_and_a_peer_has_a_ring() -> None:
-    (near, _) = panels_of(roofline_report())
-
-    def marks(count: int, of: int) -> int:
-        """How many different marks there are."""
-        points = tuple(replace(near.points[of], label=f"v{number}", model=f"m{number}") for number in range(count))
-        uses = root_of(drawn(roofline_of([replace(near, points=points)], "t", "s"))).iter(f"{SVG}use")
+    def marks(count: int, peer: str = "") -> int:
+        """How many different marks there are of so many variants."""
+        report = make_report({f"v{number}": 9.0 for number in range(count)}, peer=peer, work=(WORK,))
+        uses = root_of(drawn(draw_roofline(report))).iter(f"{SVG}use")
         return len({value for use in uses for name, value in use.attrib.items() if name.endswith("href")})
 
-    assert marks(24, 0) > marks(12, 0) > marks(1, 0) + 10
-    assert marks(1, -1) > marks(1, 0)
+    assert marks(24) > marks(12) > marks(1) + 10
+    assert marks(2, peer="v1") > marks(2)
 
 
 # --- Timeline ---

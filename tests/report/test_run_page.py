@@ -12,7 +12,7 @@ from harness.machine.environment import machine_class
 from harness.records.case import VariantGroup
 from harness.records.run import HostRecord, Peak, Placed, Run, ToolchainRecord
 from harness.report import render
-from harness.report.github import render_comment, render_step_summary
+from harness.report.github import render_comment
 from harness.report.page import Picture
 from harness.report.pages import Links
 from harness.report.rows import rows_of
@@ -96,7 +96,7 @@ def test_a_comment_on_a_run_says_that_there_is_no_base(
     assert f"@ commit [`0a1b2c3d4e`]({links.head_commit_url}), run `" in text
     assert "harness report results/" not in text
     assert "is printed where it was measured by `harness report" in render_comment(report)
-    assert Page(render_step_summary(report, pictures=pictures)).images[1].endswith("forest-light.png")
+    assert Page(render_comment(report, pictures=pictures)).images[1].endswith("forest-light.png")
 
 
 def test_a_run_says_what_its_outputs_were_held_against(small_run: Run) -> None:
