@@ -35,7 +35,6 @@ _SECONDARY_LIMIT_S = 60.0
 _LONGEST_PAUSE_S = 60.0
 _LONGEST_MESSAGE = 300
 _SAY_EVERY_S = 10.0  # While a file is fetched
-_ELSEWHERE = "sends the request on to another host, to which nothing is sent"
 _ADVICE = {
     401: "the token is wrong or has expired; set GITHUB_TOKEN to one that holds",
     403: "it does not let this token {what}; give the workflow's job `permissions: {needs}`, or take another token",

@@ -113,11 +113,8 @@ def _of_result(options: PlotOptions, path: Path) -> Drawing:
     if not any(map(cases.match, _cases(source))):
         asked = " ".join(f"--filter {pattern}" for pattern in options.patterns)
         raise UsageError(f"{options.path}: {asked} matches no case; harness report {options.path} lists them")
-
-    def keep(case: str) -> bool:
-        return cases.match(case) is not None
-
-    return drawing_of(options.kind or kinds[0], source, where=options.path, keep=keep, top=options.top)
+    kind = options.kind or kinds[0]
+    return drawing_of(kind, source, where=options.path, keep=lambda case: bool(cases.match(case)), top=options.top)
 
 
 def _cases(source: Source) -> list[str]:

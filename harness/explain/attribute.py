@@ -21,7 +21,7 @@ from harness.compare.engine import BASE, HEAD, Generation, OnBeyond, Outcome, Ta
 from harness.compare.samplers import MeasurementPolicy, Module, latency_task
 from harness.errors import CaseError
 from harness.explain.isolated_timing import AloneTurns
-from harness.explain.parts import Counterparts, in_order, match_parts
+from harness.explain.parts import Counterparts, match_parts
 from harness.explain.profile import Profile, ProfiledTurns, Unprofiled, can_profile
 from harness.explain.summary_sentence import enumerated
 from harness.ir.differences import Executable
@@ -178,14 +178,14 @@ def parts_of(executables: Executables, first: Sampled) -> tuple[Counterparts, ..
 
 def _ran(side: str, executables: Sequence[Executable], profile: Profile) -> tuple[Executable, ...]:
     """The executables that a call dispatches, in the order of their first dispatch."""
-    known = {executable.name for executable in executables}
+    known = {executable.name: executable for executable in executables}
     if unknown := next((name for name in profile.dispatch_ns if name not in known), None):
         raise CaseError(
             "measure",
             f"the profile of the {side}'s module names a dispatch {unknown!r}, which is none of its "
             f"{plural(len(known), 'executable')}; compile the case again",
         )
-    return in_order(executables, profile.dispatch_ns)
+    return tuple(known[name] for name in profile.dispatch_ns)
 
 
 def _is_timed(part: Counterparts, sampled: Sampled) -> bool:

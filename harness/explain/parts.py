@@ -5,7 +5,7 @@ neighbour's: so it is judged together with that, and a part's two sides do the s
 tell. Every executable is in exactly one part.
 """
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -36,12 +36,6 @@ class Counterparts:
     def operation(self) -> str:
         """What base does here, or head where base does nothing: `pad_f32 + conv_32x90x62x64x3x3_f32`."""
         return " + ".join(dict.fromkeys(each.operation or each.name for each in self.base or self.head))
-
-
-def in_order(executables: Iterable[Executable], names: Iterable[str]) -> tuple[Executable, ...]:
-    """Those that are named, in the order of the names, each once; a name that none of them has is left out."""
-    by_name = {executable.name: executable for executable in executables}
-    return tuple(by_name[name] for name in dict.fromkeys(names) if name in by_name)
 
 
 def match_parts(base: Sequence[Executable], head: Sequence[Executable]) -> tuple[Counterparts, ...]:

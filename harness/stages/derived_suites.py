@@ -170,19 +170,17 @@ def ablation_steps(names: Sequence[str]) -> dict[str, dict[str, bool] | None]:
 # --- `harness bench`: a model's file and several sets of flags; each set is a variant ---
 
 
-_LOCAL = ["--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=llvm-cpu"]
+_CPU = {
+    "backend": "llvm-cpu",
+    "compile_flags": [
+        "--iree-hal-target-device=local",
+        "--iree-hal-local-target-device-backends=llvm-cpu",
+        "--iree-llvmcpu-target-cpu=host",
+    ],
+}
 _DEVICES: Mapping[str, Mapping[str, Any]] = {
-    "cpu": {
-        "uri": "local-sync",
-        "backend": "llvm-cpu",
-        "compile_flags": [*_LOCAL, "--iree-llvmcpu-target-cpu=host"],
-        "pin": True,
-    },
-    "cpu-threads": {
-        "uri": "local-task",
-        "backend": "llvm-cpu",
-        "compile_flags": [*_LOCAL, "--iree-llvmcpu-target-cpu=host"],
-    },
+    "cpu": {"uri": "local-sync", **_CPU, "pin": True},
+    "cpu-threads": {"uri": "local-task", **_CPU},
     "vulkan": {"uri": "vulkan", "backend": "vulkan-spirv", "compile_flags": ["--iree-hal-target-device=vulkan"]},
     "cuda": {"uri": "cuda", "backend": "cuda", "compile_flags": ["--iree-hal-target-device=cuda"]},
     "hip": {"uri": "hip", "backend": "rocm", "compile_flags": ["--iree-hal-target-device=hip"]},

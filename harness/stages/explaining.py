@@ -186,10 +186,6 @@ def _measure(
 ) -> Attribution:
     once, notes = _once(directory, programs.modules, progress), list[str]()
 
-    def counted(method: Method, number: int, measure: Callable[[], Sampled]) -> Sampled:
-        progress.step(f"generation {number + 1}", advance=0)
-        return once(method, number, measure)
-
     def note_once(sentence: str) -> None:
         """All rows share their generations, so the first that goes on beyond the budget speaks for all."""
         if not notes:
@@ -203,9 +199,9 @@ def _measure(
     ):
         progress.stage(f"Measure ({policy.budget_s:.0f} s at most)", 1)
         if not base.executables:
-            return attribute_passes(programs.modules, policy, once=counted, on_beyond=note_once)
+            return attribute_passes(programs.modules, policy, once=once, on_beyond=note_once)
         executables = base.executables, head.executables
-        found = attribute(programs.modules, executables, policy, Path(folder), once=counted, on_beyond=note_once)
+        found = attribute(programs.modules, executables, policy, Path(folder), once=once, on_beyond=note_once)
     progress.step("")
     return found
 
@@ -220,6 +216,7 @@ def _once(directory: ExplanationDirectory | None, both: tuple[Module, Module], p
         progress.note(f"Of before the interruption: {plural(len(known), 'generation')}, which count")
 
     def once(method: Method, number: int, measure: Callable[[], Sampled]) -> Sampled:
+        progress.step(f"generation {number + 1}", advance=0)
         if (method, number) in known:
             return known[method, number]
         sampled = measure()

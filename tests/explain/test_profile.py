@@ -88,7 +88,7 @@ EVENT, DEVICE = an_event("dispatch", 0, 10, ordinal=0), a_device_event("f", 0, 1
         ([{**DEVICE, "clock_fit_available": False}], [], "the profile has no time of dispatch f: the device's clock "),
         ([{**DEVICE, "valid": False}], [], "the profile has a dispatch without a valid time (f)"),
         ([], [], "the profile of 1 call has nothing that the device did"),
-        ([{"no": "type"}], [], "iree-profile printed rows of an unknown form (ValueError("),
+        ([{"no": "type"}], [], "iree-profile printed rows of an unknown form (KeyError("),
     ],
 )
 def test_a_profile_that_is_not_to_be_trusted(dispatches: list[Row], queue: list[Row], sentence: str) -> None:
