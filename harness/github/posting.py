@@ -200,29 +200,9 @@ def branch_named(name: str) -> str:
     return name
 
 
-@dataclass(frozen=True, kw_only=True)
-class Shelf:
-    """Where one comment's pictures are kept."""
-
-    repository: str
-    branch: str
-    server: str  # Where people see the repository: https://github.com
-    folder: str  # `pr-12/0123456789ab`
-
-    def url(self, commit: str, name: str) -> str:
-        """Address of a picture as that commit has it; it follows the reader's right to see the repository."""
-        return f"{self.server}/{self.repository}/raw/{commit}/{self.folder}/{name}"
-
-    def commit_in(self, comments: list[Comment]) -> str | None:
-        """The commit by which one's own comment shows these very pictures; None where it shows none or others."""
-        pattern = re.escape(self.url("COMMIT", "")).replace("COMMIT", "([0-9a-f]{40})")
-        matches = (re.search(pattern, comment.body) for comment in reversed(comments))
-        return next((match[1] for match in matches if match), None)
-
-
-def publish(client: Client, shelf: Shelf, files: Mapping[str, bytes]) -> str:
+def publish(client: Client, repository: str, branch: str, folder: str, files: Mapping[str, bytes]) -> str:
     """Add pictures to the branch, which is made where it does not exist, without parents; the commit that has them."""
-    git, branch = f"repos/{shelf.repository}/git", quote(shelf.branch)
+    git, quoted = f"repos/{repository}/git", quote(branch)
 
     def make(kind: str, what: str, document: Any) -> str:
         return _sha(client.send("POST", f"{git}/{kind}", _purpose(what), document), client)
@@ -231,30 +211,30 @@ def publish(client: Client, shelf: Shelf, files: Mapping[str, bytes]) -> str:
     for name, content in files.items():
         blob = {"content": base64.b64encode(content).decode(), "encoding": "base64"}
         sha = make("blobs", f"keep {name}", blob)
-        entries.append({"path": f"{shelf.folder}/{name}", "mode": "100644", "type": "blob", "sha": sha})
+        entries.append({"path": f"{folder}/{name}", "mode": "100644", "type": "blob", "sha": sha})
     for attempt in range(_ATTEMPTS):
-        tip = _tip(client, f"{git}/ref/heads/{branch}", shelf.branch)
+        tip = _tip(client, f"{git}/ref/heads/{quoted}", branch)
         tree: dict[str, Any] = {"tree": entries}
         if tip:
             commit_of_tip = client.get(f"{git}/commits/{tip}", _purpose("read a commit of pictures"))
             tree["base_tree"] = _sha(commit_of_tip, client, "tree")
         document = {
-            "message": f"Pictures of {shelf.folder}",
+            "message": f"Pictures of {folder}",
             "tree": make("trees", "keep a tree of pictures", tree),
             "parents": [tip] if tip else [],
         }
         commit = make("commits", "commit pictures", document)
-        purpose = _purpose(f"move branch {shelf.branch}")
+        purpose = _purpose(f"move branch {branch}")
         try:
             if tip:
-                client.send("PATCH", f"{git}/refs/heads/{branch}", purpose, {"sha": commit, "force": False})
+                client.send("PATCH", f"{git}/refs/heads/{quoted}", purpose, {"sha": commit, "force": False})
             else:
-                client.send("POST", f"{git}/refs", purpose, {"ref": f"refs/heads/{shelf.branch}", "sha": commit})
+                client.send("POST", f"{git}/refs", purpose, {"ref": f"refs/heads/{branch}", "sha": commit})
             return commit
         except GitHubError as error:
             if error.status not in (409, 422) or attempt + 1 == _ATTEMPTS:
                 raise
-            client.say(f"branch {shelf.branch} has moved on meanwhile; adding the pictures again")
+            client.say(f"branch {branch} has moved on meanwhile; adding the pictures again")
             client.pause(error, attempt)
     raise AssertionError("the last attempt returns or raises")
 
@@ -320,17 +300,16 @@ def _pictures(
     """
     if destination.images_url:
         return published(figures, lambda name: f"{destination.images_url}/{name}")
-    if destination.images_branch is None or not (files := files_of_comment(figures)):
+    repository, branch = destination.repository, destination.images_branch
+    if branch is None or not (files := files_of_comment(figures)):
         return ()
-    shelf = Shelf(
-        repository=destination.repository,
-        branch=destination.images_branch,
-        server=destination.server,
-        folder=f"pr-{number}/{hashlib.sha256(b''.join(files.values())).hexdigest()[:12]}",
-    )
+    folder = f"pr-{number}/{hashlib.sha256(b''.join(files.values())).hexdigest()[:12]}"
+    place = f"{destination.server}/{repository}/raw"  # which follows the reader's right to see the repository
+    shown = re.compile(rf"{re.escape(place)}/([0-9a-f]{{40}})/{re.escape(folder)}/")
+    commits = [match[1] for comment in existing if (match := shown.search(comment.body))]
     try:
-        commit = shelf.commit_in(existing) or publish(client, shelf, files)
+        commit = commits[-1] if commits else publish(client, repository, branch, folder, files)
     except GitHubError as error:
         client.say(f"{error}; the comment goes without pictures")
         return ()
-    return published(figures, lambda name: shelf.url(commit, name))
+    return published(figures, lambda name: f"{place}/{commit}/{folder}/{name}")

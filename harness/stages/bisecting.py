@@ -27,7 +27,7 @@ from harness.stages.bisect_commits import with_commits
 from harness.stages.bisect_session import BisectSession, Wanted, require_metric
 from harness.stages.derived_suites import config_of, derived_suite
 from harness.stages.options import BisectOptions
-from harness.stages.prepare import require_name
+from harness.stages.prepare import find_named
 from harness.stages.session import begun_now, options_going_on
 from harness.store.folders import BISECT, find_folder
 from harness.store.work_directory import SUITES_FOLDER, BisectDirectory, KeptSentence
@@ -251,8 +251,7 @@ def question_of(suite: Suite, case: str, base: str | None) -> Question:
     if cell is None:
         raise UsageError(f"{path}: {case} is no case of a variant, so it has no flags to search; name another case")
     names = base or suite.baseline, cell[1].name
-    require_name(path, "variant", names[0], [each.name for each in suite.variants])
-    of_base, of_head = (config_of(each) for name in names for each in suite.variants if each.name == name)
+    of_base, of_head = (config_of(find_named(path, "variant", name, suite.variants)) for name in names)
     parts = parts_between(of_base, of_head)
     if not parts:
         where = f"{path}: variant {names[1]!r} has no part that {names[0]!r} does not have"

@@ -20,7 +20,7 @@ from harness.records.case import Case
 from harness.records.run import Build, Failure, PluginEffect
 from harness.stages.models import writing_the_cache
 from harness.stages.options import compile_limits
-from harness.stages.prepare import Context, Prepared, prepare, require_name
+from harness.stages.prepare import Context, Prepared, find_named, prepare
 from harness.store.files import writing
 from harness.suite.cases import Selection
 from harness.suite.load import load_suite
@@ -92,15 +92,14 @@ def requests_of(context: Context, host_cpu: str | None = None) -> list[CompileRe
     if host_cpu is None:
         host_cpu = processor_identity(context.directory.header.environment)
     cache, done, models = BuildCache(cache_root()), context.done.builds, context.made
-    requests: list[tuple[int, CompileRequest]] = []
+    requests: list[CompileRequest] = []
     for case in context.prepared.cases:
         artifact, before = models.get(case.model), done.get(case.name)
         if case.skip is not None or case.peer is not None or artifact is None:
             continue
         if before is None or not (before.failure or cache.find(before.cache_key, case.name)):
-            request = request_for(context.prepared, case, artifact, host_cpu, context.options.compile_limits)
-            requests.append((artifact.mlir_bytes, request))
-    return [request for _, request in sorted(requests, key=lambda item: item[0])]
+            requests.append(request_for(context.prepared, case, artifact, host_cpu, context.options.compile_limits))
+    return sorted(requests, key=lambda request: models[request.case.model].mlir_bytes)
 
 
 def _compiled(
@@ -147,21 +146,20 @@ def export_program(
 ) -> Exported:
     """Write the program that a variant's plugins make of a model, and the files that they give to the tools."""
     loaded = load_suite(suite)
-    found = {each.name: each for each in loaded.models}
-    require_name(suite, "model", model, list(found))
+    found = find_named(suite, "model", model, loaded.models)
     if variant is None:
-        artifact = _artifact(found[model], find_toolchain())
+        artifact = _artifact(found, find_toolchain())
         return Exported(files=_copy(out, artifact, artifact.mlir, ()), function=artifact.function)
-    require_name(suite, "variant", variant, [each.name for each in loaded.variants])
+    find_named(suite, "variant", variant, loaded.variants)
     if device is not None:
-        require_name(suite, "device", device, [each.name for each in loaded.devices])
+        find_named(suite, "device", device, loaded.devices)
     prepared = prepare(suite, Selection())
     cases = [case for case in prepared.cases if (case.model, case.variant) == (model, variant)]
     case = next((case for case in cases if device in (None, case.device)), None)
     if case is None:
         name = f"{model}/{variant}@{device or '*'}"
         raise UsageError(f"{suite}: [matrix] leaves out {name}; choose a case of `harness list`")
-    artifact = _artifact(found[model], prepared.toolchain)
+    artifact = _artifact(found, prepared.toolchain)
     request = request_for(prepared, case, artifact, "", compile_limits())
     with tempfile.TemporaryDirectory(prefix="harness-export-") as scratch:
         folder = Path(scratch)

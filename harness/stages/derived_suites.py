@@ -23,7 +23,7 @@ from harness.plugins import PLUGINS
 from harness.plugins.options import switches_of
 from harness.stages.models import tensor_of
 from harness.stages.options import AblateOptions, BenchOptions, compile_limits
-from harness.stages.prepare import require_known, require_name
+from harness.stages.prepare import find_named, require_known
 from harness.store.files import writing
 from harness.suite.load import Variant, load_suite
 from harness.suite.schema import LONGEST_NAME, Dtype, SuiteFile
@@ -115,16 +115,16 @@ def write_ablation(options: AblateOptions) -> Path:
     models = tuple(dict.fromkeys(options.models))
     devices = tuple(dict.fromkeys(options.devices)) or (suite.devices[0].name,)
     for name in models:
-        require_name(path, "model", name, [model.name for model in suite.models])
+        find_named(path, "model", name, suite.models)
     for name in devices:
-        require_name(path, "device", name, [device.name for device in suite.devices])
+        find_named(path, "device", name, suite.devices)
     switches = switches_of(PLUGINS.find(plugin).options)
     if not switches:
         raise UsageError(
             f"plugin {plugin!r} has no options that are true or false, so there is nothing to ablate; "
             "compare a variant with it and one without"
         )
-    base = config_of(next(variant for variant in suite.variants if variant.name == suite.baseline))
+    base = config_of(find_named(path, "variant", suite.baseline, suite.variants))
     own = next((use.options for use in base.plugins if use.name == plugin), {})  # of which the others stay
     base = replace(base, plugins=tuple(use for use in base.plugins if use.name != plugin))
 

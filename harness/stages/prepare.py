@@ -6,10 +6,11 @@ Everything a suite names is checked here against what is on this machine: builde
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from harness.errors import SuiteError, UsageError
 from harness.models.materialize import ModelArtifact, model_id
+from harness.models.model import Model
 from harness.peers.peer import AppliedPeer, apply_peer
 from harness.plugins import Applied, apply_plugin
 from harness.plugins.chain import Arranged, gives
@@ -23,10 +24,12 @@ from harness.store.run_directory import RunDirectory
 from harness.suite.cases import Selection, Shard, across_toolchains, chain_of, plan_cases, suits, unknown_flags
 from harness.suite.devices import Presence, find_devices
 from harness.suite.flags import refusal
-from harness.suite.load import Suite, Variant, load_suite
+from harness.suite.load import Device, Suite, Variant, load_suite
 from harness.text import did_you_mean, one_line, plural, shown
 from harness.toolchain import Toolchain, compiler_flags, find_toolchain, runtime_flags
 from harness.toolchain.tools import flag_name
+
+_Item = TypeVar("_Item", Model, Variant, Device)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,10 +151,12 @@ def prepare(
     )
 
 
-def require_name(suite: Path, kind: str, name: str, names: Sequence[str]) -> None:
-    """Refuse a name that a suite does not have."""
-    if name not in names:
-        raise UsageError(f"{suite}: there is no {kind} {name!r}{did_you_mean(name, names)}")
+def find_named(suite: Path, kind: str, name: str, items: Sequence[_Item]) -> _Item:
+    """The model, variant or device of a suite that has this name."""
+    for item in items:
+        if item.name == name:
+            return item
+    raise UsageError(f"{suite}: there is no {kind} {name!r}{did_you_mean(name, [item.name for item in items])}")
 
 
 def unknown_to(toolchain: Toolchain, compile_flags: Sequence[str], run_flags: Sequence[str]) -> list[tuple[str, str]]:

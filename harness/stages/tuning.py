@@ -28,7 +28,7 @@ from harness.report import render
 from harness.report.repro import repro_lines
 from harness.stages.derived_suites import config_of
 from harness.stages.options import TuneOptions
-from harness.stages.prepare import require_name
+from harness.stages.prepare import find_named
 from harness.stages.session import begun_now
 from harness.stages.tune_session import RULE, START, Form, TuneSession, TuneTarget, Untimed, digest
 from harness.stages.tuning_changes import ChangeSearch
@@ -76,20 +76,14 @@ class NoStart(CaseError):
 def tune(options: TuneOptions, command: Sequence[str], progress: Progress, draw: Draw) -> Iterator[Tuning | NoStart]:
     """Search for each of the models that are asked for; what each came to, as it ends."""
     assert options.suite is not None  # noqa: S101 (the command made sure)
-    suite = load_suite(options.suite)
-    devices = {device.name: device for device in suite.devices}
-    device = options.device or suite.devices[0].name
-    start = options.start or suite.baseline
-    models = options.models or tuple(model.name for model in suite.models)
-    variants = {variant.name: variant for variant in suite.variants}
-    require_name(options.suite, "device", device, [*devices])
-    require_name(options.suite, "variant", start, [*variants])
-    for model in models:
-        require_name(options.suite, "model", model, [each.name for each in suite.models])
-    toolchain, config = toolchain_named(options.toolchain, progress.note), config_of(variants[start])
+    path, suite = options.suite, load_suite(options.suite)
+    device = find_named(path, "device", options.device or suite.devices[0].name, suite.devices)
+    start = find_named(path, "variant", options.start or suite.baseline, suite.variants)
+    models = [find_named(path, "model", name, suite.models) for name in options.models] or suite.models
+    toolchain, config = toolchain_named(options.toolchain, progress.note), config_of(start)
     for model in models:
         target = TuneTarget(
-            suite=suite, model=model, device=devices[device], start=start, config=config, toolchain=toolchain
+            suite=suite, model=model.name, device=device, start=start.name, config=config, toolchain=toolchain
         )
         try:
             yield _tuned(options, target, command, progress, draw)

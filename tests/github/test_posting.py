@@ -10,7 +10,7 @@ import pytest
 
 from harness.cli import run_command_line
 from harness.errors import RunError
-from harness.github.posting import Shelf, publish, read_figures
+from harness.github.posting import publish, read_figures
 from harness.github_api import Client
 from harness.report import render
 from harness.report.github import render_comment
@@ -174,9 +174,9 @@ def test_one_issue_of_a_title_is_kept_up_to_date_and_ends_with_a_whole_line(
 # --- Pictures on a branch of their own, linked by commit ---
 
 
-SHELF = Shelf(repository="o/r", branch=BRANCH, server="https://github.com", folder="pr-7/0123456789ab")
+FOLDER = "pr-7/0123456789ab"
 FILES = {"forest-light.png": b"\x89PNG light", "forest-dark.png": b"\x89PNG dark"}
-PATHS = {f"{SHELF.folder}/{name}" for name in FILES}
+PATHS = {f"{FOLDER}/{name}" for name in FILES}
 
 
 @pytest.mark.usefixtures("waits")
@@ -191,14 +191,14 @@ def test_a_branch_without_parents_is_made_and_later_pictures_join_it_though_anot
         github.commit_to(BRANCH, f"pr-9/{len(said)}/forest-light.png")
 
     client = Client(github.url, TOKEN, patience_s=300, say=say)
-    first = publish(client, SHELF, FILES)
+    first = publish(client, "o/r", BRANCH, FOLDER, FILES)
     assert github.branches == {BRANCH: first}
     assert github.objects[first]["parents"] == []
     files = github.files(BRANCH)
     assert files.keys() == PATHS
-    light = github.objects[files["pr-7/0123456789ab/forest-light.png"]]
+    light = github.objects[files[f"{FOLDER}/forest-light.png"]]
     assert base64.b64decode(light["content"]) == FILES["forest-light.png"]
     github.fail("PATCH", "refs", status=422)
-    publish(client, replace(SHELF, folder="pr-8/ba9876543210"), FILES)
+    publish(client, "o/r", BRANCH, "pr-8/ba9876543210", FILES)
     assert said[0] == f"branch {BRANCH} has moved on meanwhile; adding the pictures again"
     assert {Path(path).parts[0] for path in github.files(BRANCH)} == {"pr-7", "pr-8", "pr-9"}
