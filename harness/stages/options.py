@@ -352,19 +352,17 @@ def compile_limits(seconds: float = 900.0, memory_gib: float | None = None) -> L
     return Limits(seconds=seconds, memory_bytes=most)
 
 
-# Fields and options that name toolchains, and the commands whose first words do.
-OF_TOOLCHAINS = ("toolchain", "toolchains", "sides", "words", "good", "bad", "fixed", "release", "skip")
-_WITH_SIDES = ("compare", "explain", "ir")
+Measuring = CompareOptions | ExplainOptions | OneCase | TuneOptions
+# Fields and options that name toolchains.
+NAMING = ("toolchain", "toolchains", "sides", "words", "good", "bad", "fixed", "release", "skip")
 
 
 def command_in_public(command: Sequence[str]) -> tuple[str, ...]:
     """A command with labels in place of toolchains' folders; what is no toolchain may be called as a folder is."""
     kinds = (RunOptions, BenchOptions, CompareOptions, ExplainOptions, IrOptions, BisectOptions, TuneOptions)
-    valued = {
-        option_of(kind, each.name) for kind in kinds for each in fields(kind) if not isinstance(each.default, bool)
-    }
-    naming = {f"--{name}" for name in OF_TOOLCHAINS}
-    kept, sides = list(command), 0 if set(command[1:2]) & {*_WITH_SIDES} else 2
+    valued = {option_of(kind, one.name) for kind in kinds for one in fields(kind) if type(one.default) is not bool}
+    naming = {f"--{name}" for name in NAMING}
+    kept, sides = list(command), 0 if {*command[1:2]} & {"compare", "explain", "ir"} else 2
     for place, (before, word) in enumerate(zip(("", *command), command, strict=False)):
         option, is_given, value = word.partition("=")
         is_side = place > 1 and sides < 2 and not word.startswith("-") and before not in valued

@@ -32,11 +32,10 @@ from harness.options import Results, option_of
 from harness.process import Limits, forget, spawn, stop
 from harness.progress import Progress
 from harness.stages.options import (
-    OF_TOOLCHAINS,
+    NAMING,
     ExplainOptions,
-    OneCase,
+    Measuring,
     RunOptions,
-    TuneOptions,
     command_in_public,
     compile_limits,
 )
@@ -51,7 +50,6 @@ from harness.toolchain import Toolchain, get_toolchains
 from harness.toolchain.host_cpu import environment_here
 from harness.toolchain.own import in_public
 
-Measuring = CompareOptions | ExplainOptions | OneCase | TuneOptions
 _Any = TypeVar("_Any", bound=Results)
 # Options of a run that are those of the command for which it is made.
 _OF_COMMAND = ("results", "patterns", "compile_timeout_s", "call_timeout_s", "wait", "verbose")
@@ -62,7 +60,7 @@ def begun_now(options: Any, command: Sequence[str]) -> Begun:
     """What a session is begun with, in words that mean the same tomorrow."""
     environment = environment_here()
     asked = adapter(type(options)).dump_python(options, mode="json")
-    named = {name: asked[name] for name in OF_TOOLCHAINS if asked.get(name)}
+    named = {name: asked[name] for name in NAMING if asked.get(name)}
     labels = {name: in_public(said) for name, said in named.items() if isinstance(said, str)}
     asked |= labels | {name: [*map(in_public, said)] for name, said in named.items() if name not in labels}
     return Begun(

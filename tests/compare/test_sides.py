@@ -114,7 +114,7 @@ def test_a_run_comes_before_a_commit_and_what_is_both_is_refused(repository: Pat
     for word in ("base", "results/base", "./results/base", "bas"):
         assert what_is_named(word, results) == Path("results/base")
     assert what_is_named("iree==3.12.0", results) == "iree==3.12.0"
-    for word in ("pr:7", "run:7", "o/r#main"):
+    for word in ("pr:7", "run:7", "o/r#main", "pr:0"):
         assert what_is_named(word, results) == f"iree=={word}"
     program = repository / "builds" / "one" / "iree-compile"
     program.parent.mkdir(parents=True)

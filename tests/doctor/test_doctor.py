@@ -143,12 +143,7 @@ OWN_TIME = "this kernel counts a thread's time in ticks"
     [
         ({"toolchain": TOOLCHAIN}, "ok", "IREE 3.13.0, revision 89ece87b8985", ""),
         ({"environments": (OLDER,)}, "ok", "IREE 3.12.0 for --toolchain 3.12.0, 627 MB in the cache", ""),
-        (
-            {"fetched_bytes": 2 * 10**9},
-            "ok",
-            "wheels of CI, and environments of wheels: 2,000 of 10,000 MB",
-            "",
-        ),
+        ({"fetched_bytes": 2 * 10**9}, "ok", "wheels of CI, and environments of wheels: 2,000 of 10,000 MB", ""),
         ({}, "missing", "no device can be looked for without IREE's tools", ""),
         ({"probes": (NO_CUDA,), "asked": frozenset({"cuda"})}, "missing", "cuda: no CUDA device (", "install the"),
         # Of several devices, a suite says which one by its URI.
