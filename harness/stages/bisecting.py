@@ -7,10 +7,12 @@ any other's. Each measurement is on disk before the next one begins.
 """
 
 import hashlib
+import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise, product
+from pathlib import Path
 from typing import Any
 
 from packaging.version import Version
@@ -29,6 +31,7 @@ from harness.stages.derived_suites import config_of, derived_suite
 from harness.stages.options import BisectOptions
 from harness.stages.prepare import find_named
 from harness.stages.session import begun_now, options_going_on
+from harness.store.files import adapter
 from harness.store.folders import BISECT, find_folder
 from harness.store.work_directory import SUITES_FOLDER, BisectDirectory, KeptSentence
 from harness.suite.cases import case_meant
@@ -193,6 +196,15 @@ class ReleaseSearch(BisectSession):
 
 class CommitSearch(ReleaseSearch):
     """A bisect whose positions are commits of IREE; one whose build is no toolchain is passed over."""
+
+    def search(self) -> Bisection:
+        """The same, but what may be published does not say where the builds' folder is."""
+        builds, kept = str(self.options.builds), adapter(Bisection)
+        text = kept.dump_json(super().search()).decode()
+        told: Bisection = kept.validate_json(
+            re.sub(rf"{re.escape(builds)}(?![\w.-])", lambda _: Path(builds).name, text)
+        )
+        return told
 
     def place(self, name: str) -> Place | Unusable:
         """A commit, compiled once, or why it cannot be measured."""

@@ -5,6 +5,7 @@ import re
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +19,7 @@ from harness.compare import sides as compare_sides
 from harness.compare.samplers import MeasurementPolicy
 from harness.errors import Interrupted, NothingSelected, NoToolchain, RunError, SuiteError, ToolchainError, UsageError
 from harness.progress import Progress
-from harness.records.bisection import Bisection, Trial
+from harness.records.bisection import Bisection, CommitPoint, Trial
 from harness.records.comparison import Verdict
 from harness.records.run import Failure, ToolchainRecord
 from harness.stages import bisect_commits, bisect_session, bisecting
@@ -276,6 +277,28 @@ def test_commits_are_searched_by_what_they_are_built_as(machine: Machine, monkey
     assert lost == {names[4]: f"iree-org/iree#commit:{shas[4]}: is for another Python"}
     once = [word for word in resolved if not word.endswith(shas[4])]
     assert len(once) == len(set(once)), "what is built again while it lasts is another toolchain"
+
+
+def test_nobody_is_told_where_builds_lie(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    builds = Path("/home/me/builds")
+    points = tuple(CommitPoint(name=name, toolchain=str(builds / name)) for name in "abc")
+    asked = partial(BisectOptions, Path("suite.toml"), "net/stock@cpu", over="commits", builds=builds)
+
+    def resolve(word: str, *_: object) -> str:
+        if word.endswith("b"):
+            raise NoToolchain(f"{word}: is for another Python")
+        return f"3.0.0+local.{Path(word).name}"
+
+    monkeypatch.setattr(bisecting, "with_commits", lambda *_: (asked(good="a", bad="c"), points, ("a", "b", "c")))
+    monkeypatch.setattr(bisecting, "release_named", resolve)
+    machine.times = lambda place: 1.4 if place.name == "c" else 1.0
+    found = session_of(asked(good="a", bad="c"), ("harness", "bisect", f"--builds={builds}"), Progress()).run()
+    assert (found.command[-1], found.settings["builds"]) == ("--builds=builds", "builds")
+    assert [point.toolchain for point in found.commits] == ["builds/a", "builds/b", "builds/c"]
+    assert [position.unusable for position in found.positions if position.unusable] == [
+        "builds/b: is for another Python"
+    ]
+    assert not [file for file in Path("results").glob("*/bisection.json") if "/home/me" in file.read_text()]
 
 
 def test_what_stayed_open_or_had_no_time_is_measured_later(machine: Machine) -> None:
