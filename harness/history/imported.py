@@ -8,17 +8,19 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 from cyclopts import Parameter
+from packaging.version import InvalidVersion, Version
 
 from harness import __version__
 from harness.errors import UsageError
 from harness.options import Results, command_options
 from harness.records.case import ID_DIGITS, Case
 from harness.records.run import SCHEMA_VERSION, Failure, Header, Lost, Round, ToolchainRecord, Turn
-from harness.store.evidence import parse_time
+from harness.store.evidence import clock_fault, parse_time
 from harness.store.run_directory import Record, new_run_id
 from harness.suite.schema import LONGEST_NAME
 from harness.text import shown
@@ -64,16 +66,21 @@ def imported_run(file: Path, content: bytes, given: ImportOptions) -> tuple[Head
         context = dict(document.pop("context", {}))
         tests = list(_benchmarks(document["benchmarks"]) if "benchmarks" in document else _summaries(document))
         if len({name for name, *_ in tests}) < max(len(tests), 1):
-            raise ValueError("two tests of one name, or none")
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
+            raise UsageError("two tests of one name, or none")
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError, UsageError) as error:
         known = "what iree-benchmark-module --benchmark_format=json prints, or a job_summary.json"
-        raise UsageError(f"{file}: has another form ({shown(repr(error))}); give {known}") from None
-    version = given.toolchain_version or str(context.get("iree_version", ""))
-    if not version:
-        raise UsageError(f"{file}: does not say which release of IREE it is of; give --toolchain-version")
-    time = parse_time(given.date or str(context.get("date", "")))
-    if time is None:
-        raise UsageError(f"{file}: no date says when it was measured; give one, as in --date 2026-11-21")
+        why = f"{error} is missing or unknown" if isinstance(error, KeyError) else "a value in it is of another kind"
+        why = str(error) if isinstance(error, (UsageError, json.JSONDecodeError)) else why
+        raise UsageError(f"{file}: has another form ({shown(why)}); give {known}") from None
+    version = given.toolchain_version or str(context.get("iree_version", "unknown"))
+    try:
+        version = str(Version(version))
+    except InvalidVersion:
+        what = f"{shown(version)!r} is no release of IREE; give it, as in --toolchain-version 3.13.0"
+        raise UsageError(f"{file}: {what}") from None
+    time = parse_time(when := given.date or str(context.get("date", "unknown")))
+    if (fault := clock_fault(when, datetime.now(timezone.utc))) or time is None:
+        raise UsageError(f"{file}: {fault}; say when it was measured, as in --date 2026-11-21")
     suite, device = plain_name(given.suite or file.stem), plain_name(given.device)
     cases, records, began = list[Case](), list[Record](), int(time.timestamp() * 1e9)
     sha256 = hashlib.sha256(content).hexdigest()
@@ -143,8 +150,9 @@ def _benchmarks(rows: Sequence[Mapping[str, Any]]) -> Iterator[_Test]:
 
 def _sample(row: Mapping[str, Any], calls: int) -> _Sample:
     real_ns, cpu_ns = (float(row[clock]) * UNIT_NS[row["time_unit"]] for clock in ("real_time", "cpu_time"))
-    if not (0 < real_ns * calls < _LONGEST_NS and 0 <= cpu_ns * calls < _LONGEST_NS):
-        raise ValueError(f"{row['name']}: {row['real_time']} {row['time_unit']} is no time")
+    for clock, ns, least in (("real_time", real_ns, 1e-9), ("cpu_time", cpu_ns, 0)):
+        if not least <= ns * calls < _LONGEST_NS:
+            raise UsageError(f"{row['name']}: its {clock}, {row[clock]} {row['time_unit']}, is no time")
     return calls, real_ns, cpu_ns
 
 

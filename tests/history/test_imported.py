@@ -88,13 +88,21 @@ def test_a_job_summary_has_times_and_what_failed(tmp_path: Path) -> None:
     ("text", "says"),
     [
         ("[1", "has another form"),
-        ("{}", "has another form"),
-        ('{"context": 5, "benchmarks": []}', "has another form"),
-        (json.dumps({"benchmark": {"rows": [["x"]]}}), "has another form"),
-        (document(benchmark(time_unit="fortnight")), "fortnight"),
-        (document(benchmark(ms=float("nan"))), "is no time"),
-        (document(benchmark(), iree_version=""), "give --toolchain-version"),
-        (document(benchmark(), date="yesterday"), "give one, as in --date"),
+        ("[1]", "a value in it is of another kind"),
+        ("{}", "two tests of one name, or none"),
+        ('{"context": 5, "benchmarks": []}', "a value in it is of another kind"),
+        (json.dumps({"benchmark": {"rows": [["x"]]}}), "'headers' is missing or unknown"),
+        (document(benchmark(time_unit="fortnight")), "'fortnight' is missing or unknown"),
+        (document(benchmark(iterations="x")), r"form \(a value in it is of another kind\); give what"),
+        (document(benchmark(ms=float("nan"))), "its real_time, nan ms, is no time"),
+        (document(benchmark(cpu_time=-1)), "main/.*: its cpu_time, -1 ms, is no time"),
+        (
+            document(benchmark(), iree_version=""),
+            "'' is no release of IREE; give it, as in --toolchain-version",
+        ),
+        (document(benchmark(), iree_version="foo bar\n"), "'foo bar.*' is no release of IREE; give"),
+        (document(benchmark(), date="yesterday"), "its start, 'yesterday', is no time; say when"),
+        (document(benchmark(), date="0001-01-01"), "in 1, before anything could be measured; say when it was"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_sentence(text: str, says: str) -> None:
