@@ -62,7 +62,8 @@ def goldens(options: GoldensOptions | None = None) -> int:
     if not found:
         raise UsageError(f"{options.suite}: no case that was asked for has a time; `harness report` says why")
     for out in options.out:
-        print_text(written(out, found), out)
+        gates = propose(runs, factor, options.patterns, medians=True) if out.suffix == ".toml" else found
+        print_text(written(out, gates), out)
     document = {"runs": [run.header.id for run in runs], "goldens": list(map(asdict, found))}
     emit(options.format, lambda: goldens_page(found, runs, factor), lambda: to_json(document))
     return int(build_report(runs[-1]).summary.exit_code)

@@ -220,9 +220,8 @@ def run_one(options: RunOptions, *, purpose: str = "") -> Path:
 
 def _resumed(options: RunOptions) -> RunOptions:
     if (options.suite is None) == (options.resume is None):
-        raise UsageError(
-            "give either a suite, as in `harness run suites/esrgan.toml`, or --resume with a run directory"
-        )
+        command = f"harness {type(options).__name__.removesuffix('Options').lower()} suites/esrgan.toml"
+        raise UsageError(f"give either a suite, as in `{command}`, or --resume with a run directory")
     if options.resume is None:
         return options
     own = ("toolchains", "patterns", "tags", "budget_s", "generations", "seed", "shard")

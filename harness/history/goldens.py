@@ -32,6 +32,7 @@ from harness.text import matching, plural, shown
 _REPETITIONS = 10
 _FALSE_ALARMS = 0.01  # What a proposed factor allows
 _FACTOR = 1.1  # Upstream's, where none can be proposed
+_ENOUGH = 8  # Generations for a factor above that
 _RUNS = "SELECT * FROM runs WHERE finished AND clock = '' AND suite = ? ORDER BY started, run"
 
 
@@ -44,7 +45,6 @@ class Golden:
     golden_ns: float  # The geometric mean over generations of the shortest of ten
     low_ns: float | None  # Of its interval; None of one generation. high_ns likewise.
     high_ns: float | None
-    latency_ns: float  # The median over generations of their medians
     generations: int
     false_alarms: float  # The share of processes that the gate fails
     at_most: float  # The upper end of that share's interval
@@ -79,7 +79,6 @@ def golden_of(generations: Sequence[FloatArray], factor: float, case: str = "", 
         golden_ns=golden.ratio,
         low_ns=golden.low,
         high_ns=golden.high,
-        latency_ns=float(np.median([np.median(ns) for ns in generations])),
         generations=number,
         false_alarms=alarms / number,
         at_most=rate_bounds(math.ceil(alarms - 1e-9), number)[1],
@@ -98,8 +97,8 @@ def runs_of(history: History, suite: str, machine_class: str) -> list[Run]:
     return [load_run(history.results / row["run"]) for row in same]
 
 
-def propose(runs: Sequence[Run], factor: float, patterns: Sequence[str]) -> list[Golden]:
-    """For each case that the latest run timed under its newest toolchain, from all of these runs."""
+def propose(runs: Sequence[Run], factor: float, patterns: Sequence[str], *, medians: bool = False) -> list[Golden]:
+    """For each case that the latest run timed under its newest toolchain, from all runs; gates are of medians."""
     chosen, generations = matching(patterns or ("*",)), dict[str, list[FloatArray]]()
     cases: dict[str, Case] = {}
     for run in runs:
@@ -108,7 +107,8 @@ def propose(runs: Sequence[Run], factor: float, patterns: Sequence[str]) -> list
         cases = {f"{case.model}/{case.variant}@{case.device}": case for case in own}
         for case in own:
             times = recorded.groups[case.group].ns_per_call(recorded.timed(case).name)
-            generations.setdefault(case.id, []).extend(times)
+            kept = [np.median(ns, keepdims=True) if medians else ns for ns in times]
+            generations.setdefault(case.id, []).extend(kept)
     timed = {name: case for name, case in cases.items() if chosen.match(name) and generations[case.id]}
     of_model = Counter(case.model for case in timed.values())
     return [
@@ -134,17 +134,24 @@ def goldens_page(found: Sequence[Golden], runs: Sequence[Run], factor: float) ->
         f"shortest of {_REPETITIONS} calls of a process is above golden x {factor:g} with nothing wrong. At most: the "
         "end of the 95 % interval of their share, which falls with the number of generations."
     )
-    return Page(parts=(*table_of(fields, found, ""), Paragraph(legend)))
+    few = [Paragraph(_too_few(row), "bad") for row in found if row.generations < _ENOUGH][:1]
+    return Page(parts=(*table_of(fields, found, ""), *few, Paragraph(legend)))
+
+
+def _too_few(row: Golden) -> str:
+    return f"{row.case} has {plural(row.generations, 'generation')}, too few; give --generations {_ENOUGH} or more"
 
 
 def written(out: Path, found: Sequence[Golden]) -> str:
     """The new text of a file: gates of a suite, a benchmark of torch_models, or else a configuration of torch_ops."""
+    if wide := [row for row in found if row.generations < _ENOUGH and (row.factor or 0) > _FACTOR]:
+        raise UsageError(f"{out}: is not written with a factor of {wide[0].factor:g}: {_too_few(wide[0])}")
     if out.suffix == ".toml":
         import tomli_w
 
         gates = {}
         for row in found:
-            limit_ns = round(row.latency_ns * (row.factor or _FACTOR))
+            limit_ns = round(row.golden_ns * (row.factor or _FACTOR))
             gates[plain_name(row.case)] = {"metric": LATENCY.name, "cases": row.case, "at_most": limit_ns}
         return tomli_w.dumps({"gates": gates})
     try:
@@ -161,4 +168,6 @@ def written(out: Path, found: Sequence[Golden]) -> str:
         names = {name.replace("/", "-"): name for name in there}  # of models in suites that are made of these tests
         more = {"golden_times_ms": {**there, **{names.get(row.name, row.name): row.golden_ms for row in found}}}
     factor = max(row.factor or _FACTOR for row in found)
+    if "type" not in before and isinstance(others := before.get("tolerance_factor"), (int, float)):
+        factor = max(factor, others)  # tests that were not measured may need it
     return json.dumps({**before, **more, "tolerance_factor": factor}, indent=4) + "\n"

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from harness.cli import goldens, run_command_line
 from harness.errors import UsageError
-from harness.history.goldens import Golden, golden_of, propose, written
+from harness.history.goldens import Golden, golden_of, goldens_page, propose, written
 from harness.records.run import Run
+from harness.report.terminal import to_terminal
 from harness.stats.pairing import FloatArray
 from harness.suite.toml_file import read_content
 from tests.history.made import NEWEST, make_night, store
@@ -44,6 +45,8 @@ def test_generations_of_all_runs_here_under_the_latest_toolchain_count(
     (row,) = document["goldens"]
     assert (len(document["runs"]), row["generations"], row["case"]) == (2, 4, "net/stock@cpu")
     assert row["golden_ns"] == pytest.approx(2e6, rel=0.05)
+    assert run_command_line(["goldens"]) == 2
+    assert "give either a suite, as in `harness goldens suites/esrgan.toml`, or --resume" in capsys.readouterr().err
     assert run_command_line([*ask, "--filter", "zz*"]) == 2
     assert "no case that was asked for has a time" in capsys.readouterr().err
     monkeypatch.setattr(goldens, "environment_here", lambda: {"machine": {"class": "another"}})
@@ -59,16 +62,31 @@ def test_a_configuration_keeps_its_keys_and_its_names(tmp_path: Path) -> None:
     times = after["golden_times_ms"]
     assert (after["config_name"], times["x/y"], list(times)[2:]) == ("cpu", 1.0, ["net/tiled@cpu"])
     assert times["net/stock@cpu"] == pytest.approx(2.0, rel=0.05)
-    assert after["tolerance_factor"] == max(row.factor or 0 for row in found())
+    assert after["tolerance_factor"] == 1.5, "x/y, which was not measured, may need it"
+    config.write_text(json.dumps(before | {"tolerance_factor": 1.0}))
+    assert json.loads(written(config, found()))["tolerance_factor"] == max(row.factor or 0 for row in found())
 
 
-def test_gates_allow_each_case_its_factor(tmp_path: Path) -> None:
-    (tmp_path / "gates.toml").write_text(written(tmp_path / "gates.toml", found()))
-    gates, rows = read_content(tmp_path / "gates.toml")[0]["gates"], {row.case: row for row in found()}
+def test_few_generations_give_no_wide_factor(tmp_path: Path) -> None:
+    wide, ok = (golden_of([np.full(12, ns) for ns in times], 1.1, "net") for times in ([1, 1.2], [1, 1.2] * 4))
+    assert wide.factor is not None and wide.factor > 4
+    with pytest.raises(UsageError, match=r"a factor of .*: net has 2 generations, too few; .* 8 or more"):
+        written(tmp_path / "x.json", [wide])
+    assert json.loads(written(tmp_path / "x.json", [ok]))["tolerance_factor"] == ok.factor
+    pages = [to_terminal(goldens_page([row], [night(1)], 1.1)) for row in (wide, ok)]
+    assert ["net has 2 generations, too few;" in page for page in pages] == [True, False]
+
+
+def test_gates_allow_each_case_what_medians_of_processes_need(tmp_path: Path) -> None:
+    of_medians = propose([night(1), night(2)], 1.1, (), medians=True)
+    (tmp_path / "gates.toml").write_text(written(tmp_path / "gates.toml", of_medians))
+    gates, rows = read_content(tmp_path / "gates.toml")[0]["gates"], {row.case: row for row in of_medians}
     assert list(gates) == ["net-stock-cpu", "net-tiled-cpu"]
     for gate in gates.values():
         row = rows[gate["cases"]]
-        assert gate["at_most"] == pytest.approx(row.latency_ns * (row.factor or 0))
+        assert gate["at_most"] == pytest.approx(row.golden_ns * (row.factor or 0))
+    shortest = {row.case: row for row in found()}
+    assert all(row.golden_ns > shortest[row.case].golden_ns for row in of_medians), "they are no shortest of ten"
 
 
 def test_a_benchmark_of_a_model_is_found_by_its_name(tmp_path: Path) -> None:
