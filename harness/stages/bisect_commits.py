@@ -14,7 +14,6 @@ from harness.compare.commits import commits_from, require_commit
 from harness.errors import UsageError
 from harness.records.bisection import CommitPoint
 from harness.stages.options import BisectOptions
-from harness.text import plural
 from harness.toolchain.fetched import REPOSITORY, commits_with_wheels
 from harness.toolchain.own import kind_of_toolchain, revision_of
 
@@ -50,8 +49,7 @@ def with_commits(
             room = line[::-1]  # of CI, its newest that has wheels, as everywhere
         option, found = f"--{options.ends[place]}: {sha[:_DIGITS]}", next((built[c] for c in room if c in built), None)
         if found is None:
-            there = f"{plural(len(points), 'build')}, from {points[0].name} to {points[-1].name}"
-            raise UsageError(f"{option} has no build; build it, or give an end that has one ({there})")
+            raise UsageError(f"{option} has no build; build it, or give {points[0].name} or {points[-1].name}")
         if sha not in built:
             note(f"{option} has no build, and {found} takes its place")
         names.append(found)

@@ -154,16 +154,8 @@ class ReleaseSearch(BisectSession):
             size = self.trial(releases[step.before], releases[step.after])
             why = self.explained(size)
             passed_over = tuple(releases[number] for number in step.passed_over)
-            steps.append(
-                FoundStep(
-                    before=size.base,
-                    after=size.head,
-                    size=size,
-                    passed_over=passed_over,
-                    explanation=why.text,
-                    explanation_id=why.explanation,
-                )
-            )
+            told = FoundStep(before=size.base, after=size.head, size=size, passed_over=passed_over)
+            steps.append(replace(told, explanation=why.text, explanation_id=why.explanation))
         unknown = [
             OpenStretch(first=releases[first], last=releases[last], reason=reason)
             for findings in found
@@ -201,9 +193,8 @@ class CommitSearch(ReleaseSearch):
         """The same, but what may be published does not say where the builds' folder is."""
         builds, kept = str(self.options.builds), adapter(Bisection)
         text = kept.dump_json(super().search()).decode()
-        told: Bisection = kept.validate_json(
-            re.sub(rf"{re.escape(builds)}(?![\w.-])", lambda _: Path(builds).name, text)
-        )
+        text = re.sub(rf"{re.escape(builds)}(?![\w.-])", lambda _: Path(builds).name, text)
+        told: Bisection = kept.validate_json(text)
         return told
 
     def place(self, name: str) -> Place | Unusable:
@@ -278,9 +269,8 @@ class PartSearch(BisectSession):
         super().__init__(options, suite, directory, progress)
         self.question = question_of(suite, options.chosen[1], options.base)
         self._parts = [*self.question.parts]  # Those of levels that are taken apart come behind
-        self._sets: dict[
-            str, Numbers
-        ] = {}  # By the names of positions, in the order in which they were first asked for
+        # By the names of positions, in the order in which they were first asked for.
+        self._sets: dict[str, Numbers] = {}
         self._toolchain = toolchain_named(options.toolchain, progress.note)
 
     def search(self) -> Bisection:
