@@ -40,7 +40,7 @@ _PIXELS_PER_INCH = 96.0
 _PNG_PIXELS = 2  # for each pixel of a page
 _LINE = 1.42  # height of a line of text, in text sizes
 _BOTTOM = 12.0
-_HIGHEST = 4000.0  # while it is drawn
+_HIGHEST = 4000.0  # while it is drawn, and cut off below what is drawn
 _LEGEND_ROW = 20.0
 _LACKING = "□"  # stands for a character that the font lacks
 _MEASURED_AT = 100.0  # points, the size at which widths of texts are measured
@@ -181,19 +181,21 @@ class Drawing:
     def file(self, theme: Theme, picture: Format) -> bytes:
         """The picture's file; the user's own settings of matplotlib change nothing."""
         from matplotlib import style
+        from matplotlib.transforms import Bbox
 
         with style.context(["default", _settings(theme)]):
             canvas = Canvas(theme)
             canvas.head(self.title, self.lines)
             self.paint(canvas)
-            canvas.resize(canvas.y + _BOTTOM)
+            ends = (0, _HIGHEST - canvas.y - _BOTTOM, WIDTH, _HIGHEST)
+            drawn = Bbox.from_extents(*(end / _PIXELS_PER_INCH for end in ends))
             # For those who do not see it; and nothing that differs from day to day.
             title, description = drawable(f"{self.kind}: {self.title}"), drawable("".join(self.lines[:1]))
             none = dict.fromkeys(("Date", "Creator") if picture == "svg" else ("Software",))
             metadata = {"Title": title, "Description": description, **none}
             more: dict[str, Any] = {} if picture == "svg" else {"pil_kwargs": {"optimize": True}}
             content = io.BytesIO()
-            canvas.figure.savefig(content, format=picture, metadata=metadata, **more)
+            canvas.figure.savefig(content, format=picture, metadata=metadata, bbox_inches=drawn, **more)
             return content.getvalue()
 
 
@@ -233,19 +235,9 @@ class Canvas:
 
         self.theme = theme
         self.y = 0.0  # down to here something is drawn
-        self._axes: list[tuple[Axes, tuple[float, float, float, float]]] = []
-        self.figure = Figure(dpi=_PIXELS_PER_INCH * _PNG_PIXELS, facecolor=theme.ground)
-        self._from_top = Affine2D()
-        self.place = self._from_top + self.figure.dpi_scale_trans
-        self.resize(_HIGHEST)
-
-    def resize(self, height: float) -> None:
-        """Let the figure be this high, with everything where it was from its top."""
-        inch = 1 / _PIXELS_PER_INCH
-        self.figure.set_size_inches(WIDTH * inch, height * inch)
-        self._from_top.clear().scale(inch, -inch).translate(0, height * inch)
-        for axes, (x, y, width, size) in self._axes:
-            axes.set_position((x / WIDTH, 1 - (y + size) / height, width / WIDTH, size / height))
+        size = (WIDTH / _PIXELS_PER_INCH, _HIGHEST / _PIXELS_PER_INCH)
+        self.figure = Figure(figsize=size, dpi=_PIXELS_PER_INCH * _PNG_PIXELS, facecolor=theme.ground)
+        self.place = Affine2D().scale(1 / WIDTH, -1 / _HIGHEST).translate(0, 1) + self.figure.transFigure
 
     def down(self, height: float) -> float:
         """Take this much of the picture; where it begins."""
@@ -271,9 +263,7 @@ class Canvas:
 
     def axes(self, x: float, y: float, width: float, height: float, *, xlabel: str = "", ylabel: str = "") -> Axes:
         """Empty axes without a frame; `y` is their top."""
-        axes = self.figure.add_axes((0, 0, 1, 1))
-        self._axes.append((axes, (x, y, width, height)))
-        self.resize(_HIGHEST)
+        axes = self.figure.add_axes((x / WIDTH, 1 - (y + height) / _HIGHEST, width / WIDTH, height / _HIGHEST))
         turned = {"align": "center", "rotation_mode": "anchor", "va": "center"}
         self.note(x + width / 2, y + height + 34, cut(xlabel, width), **turned)
         self.note(16, y + height / 2, cut(ylabel, height), rotation=90, **turned)
