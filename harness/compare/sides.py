@@ -25,7 +25,6 @@ from harness.toolchain.own import is_own, kind_named
 # What a word of the user's means: a run's folder, a commit, or a release as in `iree==3.12.0`.
 Named = Path | Commit | str
 _SELFCHECK = TypeAdapter(SelfcheckFacts)
-_ONLY_OF_CI = ("pr:", "run:")  # As no commit is called, also where what follows is wrong
 # Where a selfcheck found that even a change to twice the time stays unseen.
 _SEES_NOTHING = 1.0
 # Hosts that a line has room for.
@@ -51,7 +50,7 @@ def what_is_named(word: str, results: Path) -> Named:
     """What a user means by a side: a toolchain, a commit that is called so, a run, or else a commit."""
     if is_toolchain(word):
         return word
-    if word.startswith(_ONLY_OF_CI) or (is_fetched(word) and not word.startswith(("main", COMMIT_PREFIX))):
+    if word.startswith(("pr:", "run:")) or (is_fetched(word) and not word.startswith(("main", COMMIT_PREFIX))):
         return f"{TOOLCHAIN_PREFIX}{word}"
     if (own := kind_named(word)) is not None:
         if (Path(word) / HEADER_FILE).is_file():

@@ -15,7 +15,7 @@ from harness.errors import UsageError
 from harness.records.bisection import CommitPoint
 from harness.stages.options import BisectOptions
 from harness.toolchain.fetched import REPOSITORY, commits_with_wheels
-from harness.toolchain.own import kind_of_toolchain, revision_of
+from harness.toolchain.own import kind_named, revision_of
 
 # Of a commit, in the names of positions.
 _DIGITS = 10
@@ -90,7 +90,7 @@ def _built_in(builds: Path, subjects: Mapping[str, str], note: Callable[[str], N
         means = ([sha for sha in subjects if sha.startswith(word)] for word in hashes)
         sha = next((shas[0] for shas in means if len(shas) == 1), None)
         if sha is None:
-            others += [place.name] if kind_of_toolchain(place) is not None else []
+            others += [place.name] if kind_named(str(place.absolute())) is not None else []
         elif built.setdefault(sha, str(place)) != str(place):
             raise UsageError(f"--builds {builds}: {Path(built[sha]).name} and {place.name} are of one commit; keep one")
     if others:

@@ -56,16 +56,13 @@ class Kept(BaseModel):
     commit: str
     run: int
     event: str
-    label: str = ""  # Of the toolchain; "" where they are of none for this machine
     folder: Path = Field(exclude=True)
-    used_s: float = Field(exclude=True)  # When they were last, in Unix time
 
 
 def kept_wheels() -> list[Kept]:
     """All wheels of CI that are in the cache, those first that were used last."""
-    memos = [(memo, read_memo(memo)) for memo in _root().glob(f"*/{_MEMO}")]
-    found = [Kept(**facts, folder=memo.parent, used_s=memo.stat().st_mtime) for memo, facts in memos if facts]
-    return sorted(found, key=lambda kept: -kept.used_s)
+    memos = sorted(_root().glob(f"*/{_MEMO}"), key=lambda memo: -memo.stat().st_mtime)
+    return [Kept(**facts, folder=memo.parent) for memo in memos if (facts := read_memo(memo))]
 
 
 def _root() -> Path:
@@ -88,9 +85,9 @@ def fetched_named(text: str, on_install: Callable[[str], None], option: str) -> 
     word.require_trusted(kept.event)
     (place,) = (path for path in kept.folder.iterdir() if path.is_dir())
     of = f", built by run {kept.run} of commit {kept.commit[:10]}"
-    kept.label = own_named(place, lambda said: on_install(f"{said.replace(str(place), word.text)}{of}"), option)
+    label = own_named(place, lambda said: on_install(f"{said.replace(str(place), word.text)}{of}"), option)
     write_memo(kept.folder / _MEMO, kept.model_dump())  # which is used now
-    return kept.label
+    return label
 
 
 def commits_with_wheels(repository: str, good: str, bad: str, say: Callable[[str], None]) -> dict[str, bool]:

@@ -75,20 +75,16 @@ def is_own(label: str) -> bool:
     return _MARK in label
 
 
-def kind_of_toolchain(place: Path) -> Kind | None:
-    """What a folder, or iree-compile itself, is as a toolchain; None: nothing of the kind."""
-    return next(iter(_kinds(place)), None)
-
-
 def kind_named(word: str) -> Kind | None:
     """What a user means by a word, also by `FOLDER/newest`, as a toolchain; None: nothing of the kind."""
     place = place_named(word)
     if place is not None and place.name == NEWEST and not place.exists():
         return next((kind for one in _toolchains_in(place.parent) for kind in _kinds(one)), None)
-    return None if place is None else kind_of_toolchain(place)
+    return None if place is None else next(iter(_kinds(place)), None)
 
 
 def _kinds(place: Path) -> list[Kind]:
+    """What a folder, or iree-compile itself, is as a toolchain."""
     kinds: list[Kind] = ["wheels"] if any(place.glob(f"{WHEELS[0]}-*.whl")) else []
     if _environment_of(place) is not None:
         return ["an environment", *kinds]
@@ -188,7 +184,7 @@ def _still(label: str) -> _Found:
     if not isinstance(kept, str):
         raise ToolchainError(f"{label}: this machine's cache does not know where it lies; give its folder")
     place = Path(kept)
-    if kind_of_toolchain(place) is None:
+    if not _kinds(place):
         raise ToolchainError(f"{label}: {place.name} holds no toolchain any more; give another folder")
     found = _found(place, "--toolchain")
     if found.label != label:
@@ -214,7 +210,7 @@ def _found(place: Path, option: str) -> _Found:
 
 
 def _toolchains_in(folder: Path) -> list[Path]:
-    return [place for place in (folder, *sorted(folder.glob("*"))) if kind_of_toolchain(place) is not None]
+    return [place for place in (folder, *sorted(folder.glob("*"))) if _kinds(place)]
 
 
 def _last_built(folder: Path, option: str) -> Path:

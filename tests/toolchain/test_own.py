@@ -12,7 +12,7 @@ from harness.cache import environments_root
 from harness.errors import ToolchainError
 from harness.toolchain import Toolchain, get_toolchains, release_named, releases_named
 from harness.toolchain.find import environment_folder
-from harness.toolchain.own import in_public, kind_named, kind_of_toolchain, own_named, own_toolchains, revision_of
+from harness.toolchain.own import in_public, kind_named, own_named, own_toolchains, revision_of
 from tests.fakes.fake_wheels import REVISION, unpack_wheels, write_wheel, write_wheels
 
 SAYS = f"IREE (https://iree.dev):\n  IREE compiler version 9.9.0rc20261122 @ {REVISION}\n  LLVM version 22.0.0git\n"
@@ -251,4 +251,4 @@ def test_a_compiler_that_does_not_start_says_so(build: Path) -> None:
     (build / "tools" / "iree-compile").chmod(0o644)
     with pytest.raises(ToolchainError, match=r"cannot be started \(Permission denied\); build it again"):
         the(build)
-    assert kind_of_toolchain(build.parent) is None
+    assert kind_named(str(build.parent)) is None
