@@ -137,7 +137,7 @@ class BisectSession(ABC):
         with self.directory:
             try:
                 found = self.search()
-            except KeyboardInterrupt:
+            except (KeyboardInterrupt, Interrupted):
                 raise Interrupted(f"interrupted; {self.how_to_go_on}") from None
             self.directory.finish(render(found, "json"), render(found, "markdown", full=True))
         return found
@@ -160,8 +160,6 @@ class BisectSession(ABC):
                     resume=self.directory.runs().get(name),
                     on_begin=lambda run: self.directory.keep_run(name, run.path),
                 )
-            except Interrupted:
-                raise Interrupted(f"interrupted; {self.how_to_go_on}") from None
             except RunError as error:
                 raise RunError(f"{error}; then {self.how_to_go_on}") from None
         return self._places[name]
@@ -345,7 +343,14 @@ def judge_now(options: VerdictOptions, progress: Progress) -> Judged:
     counts = good.side.evidence.ir.get(case)
     if "/" in metric.name and (counts is None or metric.name not in counts.counts):
         raise UsageError(f"--metric {metric.name}: --against {path} did not count it; add it to the suite's [ir]")
-    now = _now(options, case, toolchain, progress)
+    now: Place | Unusable
+    try:
+        of_now = toolchain_named(options.toolchain or toolchain.version, progress.note)
+        others = () if toolchain.compiler_is_gone or toolchain.version == of_now.version else (toolchain,)
+        wanted = Wanted(name="now", suite=options.suite, case=case, toolchain=of_now, others=others)
+        now = make_place(wanted, options, progress)
+    except (ToolchainError, NothingSelected) as error:
+        now = Unusable(reason=str(error))
     if isinstance(now, Unusable):
         return Judged(case=case, word="cannot tell", reason=now.reason)
     floors = FLOORS | now.side.run.header.floors
@@ -354,14 +359,3 @@ def judge_now(options: VerdictOptions, progress: Progress) -> Judged:
     policy = policy_of(options, rule, budget_s=options.row_budget, cap_s=options.row_cap, noise=noise)
     trial = try_pair(good, now, metric, policy, progress)
     return Judged(case=case, word=_WORDS.get(trial.verdict, "cannot tell"), reason=trial.reason, trial=trial)
-
-
-def _now(options: VerdictOptions, case: str, release: Toolchain, progress: Progress) -> Place | Unusable:
-    """The case as the suite and the compiler have it now, or why it cannot be measured."""
-    try:
-        toolchain = toolchain_named(options.toolchain or release.version, progress.note)
-        others = () if release.compiler_is_gone or release.version == toolchain.version else (release,)
-        wanted = Wanted(name="now", suite=options.suite, case=case, toolchain=toolchain, others=others)
-        return make_place(wanted, options, progress)
-    except (ToolchainError, NothingSelected) as error:
-        return Unusable(reason=str(error))
