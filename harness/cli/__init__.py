@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from cyclopts import CycloptsError, MissingArgumentError, UnknownCommandError
 
-from harness.cli.app import application_for, own_options
+from harness.cli.app import application_for
 from harness.cli.streams import prepare_streams, what_was_lost
 from harness.errors import ExitCode, HarnessError
 from harness.scratch import own_temporary_folder
@@ -88,15 +88,17 @@ def _status_of(arguments: Sequence[str]) -> int:
 def _words_of(error: CycloptsError) -> str:
     """What is wrong; an argument is often missing since its option, or that of another one, is misspelt."""
     if isinstance(error, MissingArgumentError) and error.app is not None:
-        own = own_options(error.app)
-        for name in (word.partition("=")[0] for word in error.unused_tokens or ()):
-            if name.startswith("--") and name not in own:
-                near = difflib.get_close_matches(name, own, n=1)
-                return f"Unknown option: {name}.{f' Did you mean {near[0]}?' if near else ''}"
-    if isinstance(error, UnknownCommandError) and (word := str((error.unused_tokens or [""])[0])).startswith("--"):
-        near = difflib.get_close_matches(word, ("--help", "--version"), n=1)
-        return f"Unknown option: {word}.{f' Did you mean {near[0]}?' if near else ''}"
-    return str(error)
+        words = [word.partition("=")[0] for word in error.unused_tokens or ()]
+        known = [name for argument in error.app.assemble_argument_collection() for name in argument.names]
+    elif isinstance(error, UnknownCommandError):
+        words, known = [str(word) for word in (error.unused_tokens or ())[:1]], ["--help", "--version"]
+    else:
+        return str(error)
+    unknown = next((word for word in words if word.startswith("--") and word not in known), None)
+    if unknown is None:
+        return str(error)
+    near = difflib.get_close_matches(unknown, known, n=1)
+    return f"Unknown option: {unknown}.{f' Did you mean {near[0]}?' if near else ''}"
 
 
 def _stop_children() -> None:

@@ -73,8 +73,3 @@ def application_for(arguments: Sequence[str]) -> App:
     for name, (place, sentence) in COMMANDS.items():
         overview.command(f"harness.cli.{place}", name=name, help=sentence)
     return overview
-
-
-def own_options(command: App) -> list[str]:
-    """Each name of each option of a command."""
-    return [name for argument in command.assemble_argument_collection() for name in argument.names]
