@@ -100,11 +100,7 @@ def time_module(module: Module, folder: Path, seconds: float, limits: Limits) ->
 
 
 class ProfiledTurns:
-    """Profiles of both sides, generation by generation, in fresh processes.
-
-    In each generation either side has two profiles, in the order base, head, head, base or the other way round, which
-    changes from one generation to the next: a machine that gets slower or faster all the while does so to both alike.
-    """
+    """Profiles of both sides, generation by generation, in fresh processes."""
 
     def __init__(self, base: Module, head: Module, folder: Path, limits: Limits) -> None:
         self._modules = {BASE: base, HEAD: head}
@@ -113,6 +109,7 @@ class ProfiledTurns:
 
     def __call__(self, number: int) -> tuple[Profile, Profile]:
         """Of base and of head, in generation 0, 1, ..."""
+        # Base, head, head, base, or the other way round: a machine that gets slower does so to both alike.
         order = (BASE, HEAD) if number % 2 == 0 else (HEAD, BASE)
         taken: dict[str, list[Profile]] = {BASE: [], HEAD: []}
         for side in (*order, *reversed(order)):
@@ -324,17 +321,11 @@ def per_call_ns(spans: Sequence[Span], calls: int) -> dict[str, float]:
     ordered = sorted(spans, key=lambda span: (span.start_ns, -span.end_ns))
     shares = shares_ns(ordered)
     length, rest = divmod(len(ordered), calls)
-    stretches = [range(call * length, (call + 1) * length) for call in range(calls)]
-    done = [Counter(ordered[place].what for place in stretch) for stretch in stretches]
-    names = dict.fromkeys(span.what for span in ordered)
-    if rest or any(each != done[0] for each in done):
-        totals = dict.fromkeys(names, 0.0)
-        for span, share in zip(ordered, shares, strict=True):
-            totals[span.what] += share
-        return {name: total / calls for name, total in totals.items()}
-    columns = {name: column for column, name in enumerate(names)}
-    sums = np.zeros((calls, len(columns)))
-    for row, stretch in enumerate(stretches):
-        for place in stretch:
-            sums[row, columns[ordered[place].what]] += shares[place]
-    return {name: float(np.median(sums[:, column])) for name, column in columns.items()}
+    done = [Counter[str]() for _ in range(calls)]
+    sums = {span.what: [0.0] * calls for span in ordered}
+    for place, (span, share) in enumerate(zip(ordered, shares, strict=True)):
+        call = place // length if not rest else 0
+        done[call][span.what] += 1
+        sums[span.what][call] += share
+    alike = not rest and all(each == done[0] for each in done)
+    return {name: float(np.median(each)) if alike else math.fsum(each) / calls for name, each in sums.items()}

@@ -294,10 +294,7 @@ def post(figures: Figures, destination: Destination, client: Client) -> str:
 def _pictures(
     figures: Figures, destination: Destination, number: int, existing: list[Comment], client: Client
 ) -> Sequence[Picture]:
-    """By their addresses; on a branch by those in the commit that has them.
-
-    Without pictures a comment has a plot of text, so failing here is no failure.
-    """
+    """By their addresses; on a branch by those in the commit that has them."""
     if destination.images_url:
         return published(figures, lambda name: f"{destination.images_url}/{name}")
     repository, branch = destination.repository, destination.images_branch
@@ -310,6 +307,6 @@ def _pictures(
     try:
         commit = commits[-1] if commits else publish(client, repository, branch, folder, files)
     except GitHubError as error:
-        client.say(f"{error}; the comment goes without pictures")
+        client.say(f"{error}; the comment goes without pictures")  # it has a plot of text
         return ()
     return published(figures, lambda name: f"{place}/{commit}/{folder}/{name}")

@@ -126,10 +126,7 @@ def _kept(memo: Path, adapter: TypeAdapter[_T]) -> _T | None:
 
 
 def work_stage(context: Context) -> None:
-    """Count the arithmetic and the bytes of each model, under the newest toolchain that can.
-
-    The counter knows the newest releases' IR best; a program that the first toolchain imported may be too old for them.
-    """
+    """Count the arithmetic and the bytes of each model, under the newest toolchain that can: it knows most IR."""
     flags = {case.model: case.compile_flags for case in context.prepared.cases if case.baseline and case.skip is None}
     todo = [
         (artifact, flags[name])

@@ -221,15 +221,12 @@ def _named(stem: str) -> str:
 
 
 def name_variants(sets: Sequence[str], *, alone: bool = False) -> dict[str, str]:
-    """Sets of flags by names that are made of them: `--iree-opt-level=O3` -> `iree-opt-level-O3`; no flags: `stock`.
-
-    One set has no flags beside it, unless it is to be alone.
-    """
+    """Sets of flags by names that are made of them: `--iree-opt-level=O3` -> `iree-opt-level-O3`; no flags: `stock`."""
     sets = [" ".join(flags.split()) for flags in sets] or [""]
     if len(sets) == 1 and not alone:
         if not sets[0]:
             raise UsageError("there is nothing to compare; give --flags, or --toolchain for each of several toolchains")
-        sets = ["", *sets]
+        sets = ["", *sets]  # one set is compared with no flags
     if len(set(sets)) < len(sets):
         raise UsageError("--flags: two sets are equal, so there is nothing to compare; give each set of flags once")
     names: dict[str, str] = {}

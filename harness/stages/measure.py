@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from harness.cache import cache_root
@@ -116,8 +117,8 @@ def verify_stage(context: Context, runnable: Sequence[AnyRunnable]) -> list[AnyR
     models = {model.name: model for model in prepared.suite.models}
     limits = Limits(seconds=context.options.call_timeout_s)
     references = References(models=models, compile_limits=context.options.compile_limits, call_limits=limits)
-    started = context.given_up, lambda case: progress.step(case, 0)
-    for check in run_checks(wanted, frozenset(checks), references, *started):
+    on_start = partial(progress.step, advance=0)
+    for check in run_checks(wanted, frozenset(checks), references, context.given_up, on_start):
         if check.case not in checks:
             item = next(item for item in wanted if item.case.name == check.case)
             left = [other.case for other in wanted if other.case.name not in checks and other is not item]
@@ -183,28 +184,19 @@ def run_reference(item: Runnable, call_timeout_s: float, *, for_memory: bool = F
 
 
 def distinct(runnable: Sequence[AnyRunnable]) -> list[AnyRunnable]:
-    """The cases that differ in module, run flags or toolchain from all before them in their group, and all of peers.
-
-    Only those are timed. The same bytes in another release's runtime are another thing to measure.
-    """
+    """Those to be timed, which differ in module, run flags or toolchain from all before them in their group."""
     builds = {item.case.name: item.build for item in runnable if isinstance(item, Runnable)}
     names = {case.name for case in distinct_cases([item.case for item in runnable], builds)}
     return [item for item in runnable if item.case.name in names]
 
 
 def distinct_cases(cases: Sequence[Case], builds: Mapping[str, Build]) -> list[Case]:
-    """As `distinct`, of cases whose builds are known by name."""
-    seen = set()
-    distinct: list[Case] = []
+    """As `distinct`, of cases whose builds are known by name; of peers, which have none, all."""
+    first: dict[object, Case] = {}
     for case in cases:
-        if case.peer is not None:
-            distinct.append(case)
-            continue
-        key = (case.group, builds[case.name].module_sha256, case.run_flags, case.toolchain)
-        if key not in seen:
-            seen.add(key)
-            distinct.append(case)
-    return distinct
+        sha256 = builds[case.name].module_sha256 if case.peer is None else case.name
+        first.setdefault((case.group, sha256, case.run_flags, case.toolchain), case)
+    return list(first.values())
 
 
 # --- [Check] -> [Round] ---

@@ -49,10 +49,7 @@ def writing_the_cache(remedy: str = "make room or set HARNESS_CACHE") -> Iterato
 def materialize_models(
     prepared: Prepared, limits: Limits, progress: Progress, *, notes: bool = True
 ) -> dict[str, ModelArtifact | Failure]:
-    """Build or import the models of all cases that will run; by name, a failure where one could not be made.
-
-    Entry functions are held against what the suite says of them, and each failure is a note at once.
-    """
+    """Build or import the models of all cases that will run; by name, a failure where one could not be made."""
     wanted: dict[str, list[Case]] = {}
     for case in prepared.cases:
         if case.skip is None:
@@ -175,10 +172,7 @@ def tensor_of(text: str) -> Tensor | None:
 def check_entry(
     model: Model, artifact: ModelArtifact, flags: Iterable[str], *, toolchain: Toolchain, limits: Limits
 ) -> None:
-    """Hold what a suite says of a model's entry function against the program.
-
-    A program that cannot be read here, and an argument that is no tensor, is left to the compiler to judge.
-    """
+    """Hold what a suite says of a model's entry function against the program."""
     where = f"[models.{model.name}]"
     for file in model.expected:
         try:
@@ -186,7 +180,7 @@ def check_entry(
         except ValueError as error:
             raise SuiteError(f"{where} expected: {file} {error}; write it again") from None
     functions = _functions(artifact.mlir, toolchain, limits) if model.builder is None else {}
-    if not functions:
+    if not functions:  # what cannot be read here is left to the compiler to judge
         return
     name = artifact.function.removesuffix("$async")  # IREE gives each function such a twin
     public = [other for other, function in functions.items() if function["public"]]

@@ -189,14 +189,11 @@ def _with_known_flags(
     toolchains: Sequence[Toolchain],
     plugins: Mapping[str, Sequence[Applied]],
 ) -> tuple[Case, ...]:
-    """The cases, without those whose flags only others of the toolchains know: they are skipped.
-
-    Cases that are meant for other releases may have any flag.
-    """
+    """The cases, without those whose flags only others of the toolchains know: they are skipped."""
     variants = {variant.name: variant for variant in suite.variants}
     checked = []
     for case in cases:
-        if case.peer is not None or not suits(variants[case.variant], toolchain.version):
+        if case.peer is not None or not suits(variants[case.variant], toolchain.version):  # it may have any flag
             checked.append(case)
             continue
         for at_run, flags in ((False, case.compile_flags), (True, case.run_flags)):
