@@ -22,7 +22,7 @@ from harness.plots.canvas import (
     width_px,
 )
 from harness.records.comparison import Comparison
-from harness.report.forest import TONES, USUAL_ROWS, Forest, ForestBlock, ForestRow, floors_text, forest_of
+from harness.report.forest import USUAL_ROWS, Forest, ForestBlock, ForestRow, floors_text, forest_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,7 +58,8 @@ def draw_forest(
         raise RunError(f"has no ratio to draw{why}")
 
     def paint(canvas: Canvas) -> None:
-        words = {tone: dict.fromkeys(row.word for row in forest.rows() if row.tone == tone) for tone in TONES}
+        tones = canvas.theme.tones
+        words = {tone: dict.fromkeys(row.word for row in forest.rows() if row.tone == tone) for tone in tones}
         canvas.tones((tone, ", ".join(names)) for tone, names in words.items() if names)
         columns = _columns(forest)
         for block in forest.blocks:

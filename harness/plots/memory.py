@@ -179,17 +179,13 @@ def free_places(
     from matplotlib.transforms import Bbox
 
     taken = [Bbox.from_extents(x - _RADIUS, y - _RADIUS, x + _RADIUS, y + _RADIUS) for x, y in points]
-    left_edge, top, right_edge, bottom = bounds
+    left, top, right, bottom = bounds
     found: list[Place | None] = []
     for (x, y), width in zip(points, widths, strict=True):
-        tried = ((left, y + down) for down in _DOWN for left in (x + _ASIDE, x - _ASIDE - width))
-        free = (
-            (left, middle)
-            for left, middle in tried
-            if left >= left_edge and left + width <= right_edge and top + 7 <= middle <= bottom - 7
-            if not Bbox.from_extents(left, middle - 7, left + width, middle + 7).count_overlaps(taken)
-        )
-        found.append(place := next(free, None))
-        if place is not None:
-            taken.append(Bbox.from_extents(place[0], place[1] - 7, place[0] + width, place[1] + 7))
+        starts = ((start, y + down) for down in _DOWN for start in (x + _ASIDE, x - _ASIDE - width))
+        boxes = (Bbox.from_bounds(start, middle - 7, width, 14) for start, middle in starts)
+        inside = (box for box in boxes if left <= box.x0 and box.x1 <= right and top <= box.y0 and box.y1 <= bottom)
+        free = next((box for box in inside if not box.count_overlaps(taken)), None)
+        taken += [free] if free is not None else []
+        found.append((free.x0, free.y0 + 7) if free is not None else None)
     return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from typing import TYPE_CHECKING
@@ -48,6 +47,9 @@ def draw_roofline(report: Report, top: int | None = None) -> Drawing:
     """A panel for each device, all on the same axes; a colour a model, a shape a variant."""
     panels = panels_of(report)[:top]
     points = [point for panel in panels for point in panel.points]
+    roofs = [_roof(panel.peak) for panel in panels if panel.peak is not None]
+    across = [point.intensity for point in points] + [top / slope for top, slope in roofs]
+    up = [point.operations_per_s / 1e9 for point in points] + [top for top, _ in roofs]
     examples = {point.label: point for point in points}
     numbers = {label: number for number, label in enumerate(examples)}
 
@@ -66,7 +68,11 @@ def draw_roofline(report: Report, top: int | None = None) -> Drawing:
             for point in panel.points:
                 for look in _looks(point, colors[point.model], numbers[point.label], theme):
                     axes.plot(point.intensity, point.operations_per_s / 1e9, zorder=4, **look)
-            _draw_axes(axes, points, [_roof(panel.peak) for panel in panels if panel.peak is not None])
+            axes.set(xlim=(min(across) / 3, max(across) * 4), ylim=(min(up) / 3, max(up) * 2))
+            for axis in (axes.xaxis, axes.yaxis):
+                canvas.round_ticks(axis, 8)
+            axes.grid()
+            axes.spines[["bottom", "left"]].set_visible(True)
             if panel.peak is not None:
                 _draw_roof(axes, panel.peak, theme.ink)
 
@@ -115,16 +121,6 @@ def _looks(point: Point, color: str, number: int, theme: Theme) -> list[Look]:
 def _roof(peak: Peak) -> tuple[float, float]:
     """What arithmetic can reach and what memory can feed: 1e9 operations and bytes a second."""
     return (peak.operations_per_s or 0.0) / 1e9, (peak.bytes_per_s or 0.0) / 1e9
-
-
-def _draw_axes(axes: Axes, points: Sequence[Point], roofs: Sequence[tuple[float, float]]) -> None:
-    across = [point.intensity for point in points] + [top / slope for top, slope in roofs]
-    up = [point.operations_per_s / 1e9 for point in points] + [top for top, _ in roofs]
-    axes.set(xlim=(min(across) / 3, max(across) * 4), ylim=(min(up) / 3, max(up) * 2))
-    for axis in (axes.xaxis, axes.yaxis):
-        Canvas.round_ticks(axis, 8)
-    axes.grid()
-    axes.spines[["bottom", "left"]].set_visible(True)
 
 
 def _draw_roof(axes: Axes, peak: Peak, ink: str) -> None:

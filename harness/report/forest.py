@@ -129,7 +129,6 @@ def _round_figures(low: float, high: float, most: int) -> list[tuple[float, str]
 
 # What a row says, whatever it is called there: how it is marked and coloured.
 Tone = Literal["worse", "better", "same", "open", "lost"]
-TONES: tuple[Tone, ...] = ("worse", "better", "same", "open", "lost")
 ROW_TONES: Mapping[Verdict, Tone] = {
     "regressed": "worse",
     "improved": "better",
