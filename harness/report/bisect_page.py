@@ -14,11 +14,10 @@ from harness.report.comparison import CHANGED, TONES, marked
 from harness.report.data import Field, table_of, to_csv
 from harness.report.page import Bullets, Column, Page, Paragraph, Part, Step, Steps, Table, Warnings
 from harness.report.pages import View
-from harness.report.units import interval_text, share, unit_of
+from harness.report.units import COMMIT_DIGITS, interval_text, share, unit_of
 from harness.text import plural
 
 _BELONGS = {"base": "the first", "head": "the last", "between": "neither", "unknown": "not known", "": ""}
-_REVISION_DIGITS = 10
 
 
 def bisect_csv(found: Bisection) -> str:
@@ -233,7 +232,7 @@ def _ratio(trial: Trial) -> str:
 
 
 def _commits(found: Bisection) -> list[str]:
-    revisions = {position.name: position.revision[:_REVISION_DIGITS] for position in found.positions}
+    revisions = {position.name: position.revision[:COMMIT_DIGITS] for position in found.positions}
     repository = found.commits[0].repository if found.commits else "iree-org/iree"
     return [
         f"The commits of IREE from {step.before} to {step.after}: https://github.com/{repository}/compare/{first}...{last}"

@@ -236,8 +236,6 @@ def folded_part(summary: str, rows: Rows, comparison: Comparison, *, why: bool, 
 
 # Lines of the table of figures; a suite may count any number of ops.
 _MOST_LINES = 30
-# Beyond this a ratio is no percentage that anybody reads.
-_LARGEST_RATIO = 1e6
 
 
 def figure_table(rows: Rows) -> list[Part]:
@@ -277,7 +275,7 @@ def _changed(rows: Rows, word: str) -> str:
     if not rows:
         return ""
     ratio = rows.largest_first()[0].ratio
-    return f"{len(rows):,},{f' {word}' if len(rows) > 1 else ''} {'from 0' if ratio is None else _percent(ratio)}"
+    return f"{len(rows):,},{f' {word}' if len(rows) > 1 else ''} {'from 0' if ratio is None else percent(ratio)}"
 
 
 def _mean(rows: Rows) -> str:
@@ -288,14 +286,8 @@ def _mean(rows: Rows) -> str:
     if any(0 in (row.base_value, row.head_value) for row in rows.of(*CHANGED)):
         return ""
     low, high = mean.low, mean.high
-    interval = f" [{_percent(low)}, {_percent(high)}]" if low is not None and high is not None and low < high else ""
-    return f"{_percent(mean.ratio)}{interval} of {mean.rows:,}"
-
-
-def _percent(ratio: float) -> str:
-    if ratio >= _LARGEST_RATIO:
-        return f"{ratio:.0e}-fold"
-    return percent(ratio)
+    interval = f" [{percent(low)}, {percent(high)}]" if low is not None and high is not None and low < high else ""
+    return f"{percent(mean.ratio)}{interval} of {mean.rows:,}"
 
 
 # --- The page ---

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from harness.records.comparison import SideFacts
 from harness.report.markdown import web_address
 from harness.report.page import Column, Fold, Inline, Link, Name, Paragraph, Part, Picture, Sentence, Step, Steps, Table
-from harness.report.units import given_as
+from harness.report.units import COMMIT_DIGITS, given_as
 from harness.text import plural
 
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
-_COMMIT_DIGITS = 10
 _MOST_PICTURES = 12
 _LONGEST_COMMAND = 2_000
 _LONGEST_LINE = 400
@@ -77,7 +76,7 @@ def commit_name(url: str) -> Inline | None:
     commit = url.rstrip("/").rpartition("/")[2]
     if not web_address(url) or not _COMMIT.fullmatch(commit):
         return None
-    return Link(commit[:_COMMIT_DIGITS], url, code=True)
+    return Link(commit[:COMMIT_DIGITS], url, code=True)
 
 
 def pictures_of(view: View, *, folded: bool) -> list[Part]:

@@ -344,10 +344,7 @@ def fate_remarks(
 
 
 def works_again(case: Case, status: Status, check: Check | None) -> bool:
-    """Whether a case that was expected to fail does not.
-
-    Of outputs that nothing was held against, nobody can tell whether they are still wrong.
-    """
+    """Whether a case that was expected to fail does not; of outputs held against nothing, nobody can tell that."""
     is_told = was_compared(check) if case.expected_mismatch else status != "not timed" or check is not None
     return case.known_to_fail and is_told and status in _WENT_ALL_THE_WAY
 

@@ -73,11 +73,7 @@ class _Writer:
         self._last: Part | None = None
 
     def write(self, page: Page) -> None:
-        if page.title:
-            self._part(Paragraph(page.title, "strong"))
-        if page.verdict:
-            self._part(Paragraph(page.verdict, "strong"))
-        for part in page.parts:
+        for part in (Paragraph(page.title, "strong"), Paragraph(page.verdict, "strong"), *page.parts):
             self._part(part)
         if aside := [part.title for part in page.parts if isinstance(part, Fold) and part.aside and part.parts]:
             self._part(Paragraph(f"Not shown here, but by --format markdown: {'; '.join(aside)}", "dim"))

@@ -148,7 +148,7 @@ _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Mn", "Me", "Zl", "Zp"})
 _REVISION = re.compile(r" \([^()]*\)$")
 _RELEASE_PREFIX = "iree=="
 _MOST_VARIANTS = 3
-_COMMIT_DIGITS = 10
+COMMIT_DIGITS = 10
 
 
 def compared(base: SideFacts, head: SideFacts) -> str:
@@ -182,7 +182,7 @@ def _variants(names: tuple[str, ...]) -> str:
 
 def _given_name(side: SideFacts) -> str:
     if side.commit:
-        return f"commit {side.commit[:_COMMIT_DIGITS]}"
+        return f"commit {side.commit[:COMMIT_DIGITS]}"
     if side.label.startswith(_RELEASE_PREFIX):
         return f"IREE {side.label.removeprefix(_RELEASE_PREFIX)}"
     return re.split(r"[/\\]", side.label.rstrip("/\\"))[-1] or side.run
