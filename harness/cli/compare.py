@@ -23,9 +23,9 @@ from harness.report.comparison import comparison_exit_code
 from harness.report.data import to_json
 from harness.stages.comparing import ComparisonSession, InterruptedComparison, begun_comparison, compare_sides
 from harness.stages.explaining import ExplanationSession, explain_pair, keep_in
-from harness.stages.options import ExplainOptions, RunOptions
+from harness.stages.options import ExplainOptions
 from harness.stages.run import run_suite
-from harness.stages.session import going_on, policy_of, words_of
+from harness.stages.session import going_on, policy_of, unmeasured, words_of
 from harness.store.folders import find_folder
 from harness.store.run_directory import load_run, require_writable
 from harness.store.work_directory import ExplanationDirectory
@@ -132,15 +132,8 @@ def selfcheck(options: SelfcheckOptions) -> int:
     """
     if options.fleet is not None:
         raise UsageError("harness selfcheck checks the machine that it runs on; run it on each host, without --fleet")
-    unmeasured = RunOptions(
-        options.suite,
-        patterns=options.patterns,
-        measure=False,
-        results=options.results,
-        verbose=options.verbose,
-    )
     with reporter(quiet=options.quiet, verbose=options.verbose) as progress:
-        path = run_suite(unmeasured, progress, purpose="selfcheck")
+        path = run_suite(unmeasured(options, options.suite), progress, purpose="selfcheck")
         side = Side(load_run(path), str(path))
         checked = check_machine(side, toolchains_here([side], progress.note), environment_here(), options, progress)
     emit(options.format, lambda: selfcheck_page(checked), lambda: to_json(asdict(checked)))

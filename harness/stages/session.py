@@ -22,7 +22,7 @@ from pydantic import ValidationError
 
 from harness.cache import cache_root, environments_root
 from harness.compare.commits import Commit, has_file, is_changed, suite_below, tree_of
-from harness.compare.options import CompareOptions
+from harness.compare.options import CompareOptions, SelfcheckOptions
 from harness.compare.pairs import TOOLCHAIN_PREFIX, Side
 from harness.compare.samplers import MeasurementPolicy
 from harness.compare.sides import Named, noise_of, require_modules, toolchain_of
@@ -98,7 +98,7 @@ def options_going_on(
     return replace(before, results=folder.parent, **anew)
 
 
-def unmeasured(options: Measuring, suite: Path, case: str | None = None, **more: Any) -> RunOptions:
+def unmeasured(options: Measuring | SelfcheckOptions, suite: Path, case: str | None = None, **more: Any) -> RunOptions:
     """A run that compiles and checks for a command, and times nothing."""
     shared = {name: getattr(options, name) for name in _OF_COMMAND if hasattr(options, name)}
     patterns = {} if case is None else {"patterns": (glob.escape(case),)}
