@@ -61,9 +61,9 @@ def goldens(options: GoldensOptions | None = None) -> int:
     found = propose(runs, factor, options.patterns)
     if not found:
         raise UsageError(f"{options.suite}: no case that was asked for has a time; `harness report` says why")
+    document = {"runs": [run.header.id for run in runs], "goldens": list(map(asdict, found))}
+    emit(options.format, lambda: goldens_page(found, runs, factor), lambda: to_json(document))
     for out in options.out:
         gates = propose(runs, factor, options.patterns, medians=True) if out.suffix == ".toml" else found
         print_text(written(out, gates), out)
-    document = {"runs": [run.header.id for run in runs], "goldens": list(map(asdict, found))}
-    emit(options.format, lambda: goldens_page(found, runs, factor), lambda: to_json(document))
     return int(build_report(runs[-1]).summary.exit_code)

@@ -79,7 +79,7 @@ def how_to_have(repo: Path | None = None) -> str:
     if where is None:
         return "commits are compared with git, which is not installed; install it, or compare runs"
     if not where.ok:
-        how = "call it from a checkout of the commits" if repo is None else "give one that has the commits, as --repo"
+        how = "call it from a checkout of the commits" if repo is None else "give one of the commits as --repo"
         return f"git finds no repository here ({_last_line(where.stderr)}); {how}"
     if where.stdout.split()[-1] == "true":
         return "this clone is shallow and has no such commit; `git fetch --unshallow` gets the older ones"

@@ -107,8 +107,7 @@ def propose(runs: Sequence[Run], factor: float, patterns: Sequence[str], *, medi
         cases = {f"{case.model}/{case.variant}@{case.device}": case for case in own}
         for case in own:
             times = recorded.groups[case.group].ns_per_call(recorded.timed(case).name)
-            kept = [np.median(ns, keepdims=True) if medians else ns for ns in times]
-            generations.setdefault(case.id, []).extend(kept)
+            generations.setdefault(case.id, []).extend(np.median(ns, keepdims=True) if medians else ns for ns in times)
     timed = {name: case for name, case in cases.items() if chosen.match(name) and generations[case.id]}
     of_model = Counter(case.model for case in timed.values())
     return [

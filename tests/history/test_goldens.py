@@ -43,6 +43,9 @@ def test_generations_of_all_runs_here_under_the_latest_toolchain_count(
     assert run_command_line([*ask, "--format", "json", "--filter", "*/stock@*"]) == 0
     document = json.loads(capsys.readouterr().out)
     (row,) = document["goldens"]
+    (tmp_path / "bad.json").write_text("[1]")
+    assert run_command_line([*ask, "--out", str(tmp_path / "bad.json")]) == 2
+    assert "false alarms at 1.1" in capsys.readouterr().out, "what was found is said before it cannot be written"
     assert (len(document["runs"]), row["generations"], row["case"]) == (2, 4, "net/stock@cpu")
     assert row["golden_ns"] == pytest.approx(2e6, rel=0.05)
     assert run_command_line(["goldens"]) == 2
