@@ -53,7 +53,6 @@ _MARKERS: Mapping[Tone, str] = {"worse": "^", "better": "v", "same": "o", "open"
 class Theme:
     """Colours of one theme."""
 
-    name: ThemeName
     ground: str  # Behind everything; GitHub's own in either mode, so that the picture has no edges there
     ink: str
     muted: str  # Of texts that explain
@@ -71,7 +70,6 @@ class Theme:
 
 
 LIGHT = Theme(
-    name="light",
     ground="#ffffff",
     ink="#1f2328",
     muted="#59636e",
@@ -83,7 +81,6 @@ LIGHT = Theme(
     series=("#0072b2", "#bc4c00", "#00805d", "#a8447c", "#2f7fc1", "#8a6100", "#5b4b8a", "#59636e"),
 )
 DARK = Theme(
-    name="dark",
     ground="#0d1117",
     ink="#f0f6fc",
     muted="#9198a1",

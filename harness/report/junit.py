@@ -15,7 +15,6 @@ from harness.report.comparison import LOST, comparison_exit_code, headline, is_r
 from harness.report.data import records, row_record
 from harness.report.run_fields import FIELDS
 from harness.report.run_report import Report, notes_of, run_line, verdict
-from harness.report.run_rows import works_again
 from harness.report.units import interval_text
 from harness.text import one_line, printable
 
@@ -39,7 +38,6 @@ def junit(suites: Sequence[Element]) -> str:
 def tests_of_run(report: Report) -> Element:
     """A test for each case of a run."""
     header, rows = report.header, tuple(report.rows())
-    cases = {case.name: case for case in header.cases}
     facts = {"run": header.id, "measured on": run_line(report), "notes": " ".join(notes_of(report))}
     suite = _begin(header.suite_name, header.started, facts)
     for row, figures in zip(rows, records(FIELDS, rows), strict=True):
@@ -47,7 +45,7 @@ def tests_of_run(report: Report) -> Element:
         if row.status == "failed" and row.failure is not None:
             kind = row.failure.stage  # a model that cannot be made never comes to the compiler
             outcome = "error" if kind == "model" else "failure"
-        elif works_again(cases[row.case], row.status, row.check):
+        elif row.works_again:
             outcome, kind = "failure", "works now"
         elif row.over:
             outcome, kind = "failure", "over a limit"

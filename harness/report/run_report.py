@@ -18,7 +18,7 @@ from harness.records.comparison import Row as ComparedRow
 from harness.records.run import Header, Run
 from harness.report.comparison import BUSY, BUSY_THREADS, MARKS, RUN_WORDS, Busy, busy_line, capital
 from harness.report.page import Step
-from harness.report.run_rows import Row, Section, section_of, was_compared, works_again
+from harness.report.run_rows import Row, Section, section_of, was_compared
 from harness.report.units import interval_text, percent, ratio_text, share
 from harness.stats.intervals import CONFIDENCE
 from harness.stats.rule import Rule
@@ -169,7 +169,6 @@ def build_report(run: Run) -> Report:
 
 def count_rows(run: Run, rows: Sequence[Row]) -> Summary:
     """Count what became of the planned cases."""
-    cases = {case.name: case for case in run.header.cases}
     statuses = Counter(row.status for row in rows)
     kinds = Counter(row.kind for row in rows if row.status == "measured" and not row.baseline and row.peer is None)
     not_checked = sum(row.status == "not timed" and not was_compared(row.check) for row in rows)
@@ -186,7 +185,7 @@ def count_rows(run: Run, rows: Sequence[Row]) -> Summary:
         slower=kinds["slower"],
         unchanged=kinds["same"],
         unclear=kinds["unclear"],
-        works_again=sum(works_again(cases[row.case], row.status, row.check) for row in rows),
+        works_again=sum(row.works_again for row in rows),
         over_limit=sum(bool(row.over) for row in rows),
         not_timed=statuses["not timed"] - not_checked,
         not_checked=not_checked,
@@ -349,8 +348,7 @@ def reference_sentence(report: Report) -> str:
 def next_steps(report: Report, folder: str) -> list[Step]:
     """What to do about what the report of a run in that folder says."""
     summary, fleet = report.summary, report.header.settings.get("fleet")
-    cases = {case.name: case for case in report.header.cases}
-    works = ", ".join(row.case for row in report.rows() if works_again(cases[row.case], row.status, row.check))
+    works = ", ".join(row.case for row in report.rows() if row.works_again)
     at = f" {shlex.quote(folder)}{f' --fleet {shlex.quote(str(fleet))}' if fleet else ''}"
     table = (
         (not report.run.finished, "go on with this run", f"harness run --resume{at}"),

@@ -77,6 +77,7 @@ class Row:
     peer_estimate: Estimate | None = None
     attained: Attained | None = None  # How much of the machine it uses; None where its model's work is not known
     failure: Failure | None = None  # Why there are no figures, for failures that were expected too
+    works_again: bool = False  # Whether it was expected to fail and does not
     over: tuple[str, ...] = ()  # Each limit of a gate that it is over, as a phrase
     remarks: tuple[str, ...] = ()  # Sentences in plain words, the weightiest first
     repro: tuple[str, ...] = ()  # Command lines that repeat the case with plain tools
@@ -244,6 +245,7 @@ def _row(case: Case, group: _Group) -> Row:
         check=check,
         reference=reference,
         failure=failure,
+        works_again=works_again(case, status, check),
         repro=repro_lines(case, header.suite, build, reference, check, several_toolchains=len(header.toolchains) > 1),
     )
     if status in ("measured", "same"):

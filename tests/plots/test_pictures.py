@@ -55,9 +55,9 @@ def contrast(color: str, other: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-@pytest.mark.parametrize("theme", THEMES.values(), ids=THEMES)
-def test_texts_and_marks_stand_out_from_the_ground(theme: Theme) -> None:
-    assert theme.ground == GITHUB[theme.name]
+@pytest.mark.parametrize(("name", "theme"), THEMES.items(), ids=THEMES)
+def test_texts_and_marks_stand_out_from_the_ground(name: str, theme: Theme) -> None:
+    assert theme.ground == GITHUB[name]
     for ground in (theme.ground, theme.stripe):
         for text in (theme.ink, theme.muted, *theme.tones.values()):
             assert contrast(text, ground) >= 4.5, (text, ground)
