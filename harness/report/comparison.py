@@ -185,9 +185,8 @@ def medians_sentence(rows: Iterable[Row]) -> str:
     usable = (row for row in rows if row.base_value and row.head_value and row.ratio)
     known = [(row.case, (row.head_value or 0) / (row.base_value or 1), row.ratio or 1) for row in usable]
     odd = [case for case, medians, ratio in known if (medians > 1) != (ratio > 1) and not 0.99 < medians / ratio < 1.01]
-    more = f" and {len(odd) - 1} more" if len(odd) > 1 else ""
     why = "a median is of one side alone, while the machine changes its speed, and the ratio is taken within rounds"
-    return f"The medians of {odd[0]}{more} say the opposite of the ratio: {why}." if odd else ""
+    return f"The medians of {_first(odd)} say the opposite of the ratio: {why}." if odd else ""
 
 
 def machine_line(selfcheck: SelfcheckFacts | None, host: str = "this machine") -> str:
@@ -277,8 +276,7 @@ def headline(comparison: Comparison) -> str:
         f"compilation times: {compiles}" if compiles else "",
         f"{plural(figures, 'other figure')} changed" if figures else "",
     ]
-    text = "; ".join(part for part in parts if part)
-    return f"{text[0].upper()}{text[1:]}."
+    return capital("; ".join(part for part in parts if part))
 
 
 def _with_other_outputs(rows: Rows) -> list[str]:

@@ -11,7 +11,6 @@ from harness.report.units import COMMIT_DIGITS, given_as
 from harness.text import plural
 
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
-_MOST_PICTURES = 12
 _LONGEST_COMMAND = 2_000
 _LONGEST_LINE = 400
 
@@ -81,7 +80,7 @@ def commit_name(url: str) -> Inline | None:
 
 def pictures_of(view: View, *, folded: bool) -> list[Part]:
     """All pictures; the first is there at once unless `folded`, the others behind their titles."""
-    published = [picture for picture in view.pictures[:_MOST_PICTURES] if web_address(picture.light_url)]
+    published = [picture for picture in view.pictures if web_address(picture.light_url)]
     return [Fold(each.title, (each,)) if folded or place else each for place, each in enumerate(published)]
 
 
