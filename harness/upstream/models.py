@@ -1,6 +1,7 @@
 """Upstream's tests of models: torch_models and sharktank_models in JSON, and the two toy models in the checkout."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -8,17 +9,17 @@ import numpy as np
 from harness.models.inputs import Array
 from harness.upstream.files import Files
 from harness.upstream.forms import ModelTest, ModuleFile, SharktankBenchmark, SharktankQuality, Value, is_meant, read_if
-from harness.upstream.program import LeftOut, Program, device_of, first_function, latency_limit
+from harness.upstream.program import NotHere, Program, Tests, device_of, first_function, latency_limit
 from harness.upstream.values import Elements, elements_of, tolerance
 
 
-def torch_models(source: Path, config: Path | None, files: Files) -> Iterator[Program | LeftOut]:  # noqa: ARG001
+def torch_models(source: Path, config: Path | None, files: Files) -> Tests:  # noqa: ARG001
     """Tests of PyTorch's models: quality and benchmark become programs, and compstat limits their modules."""
     found = {file: read_if(file, ModelTest) for file in sorted(source.rglob("*.json"))}
     tests = {file: test for file, test in found.items() if isinstance(test, ModelTest)}
     for file, why in found.items():
         if isinstance(why, str) and is_meant(file, why):
-            yield LeftOut(name=_name(file), why=f"it is damaged: {why}")
+            yield _name(file), f"it is damaged: {why}"
     counts = {
         _module_file(file, test.module): _counts(test.golden_dispatch_count, test.golden_binary_size)
         for file, test in tests.items()
@@ -29,26 +30,30 @@ def torch_models(source: Path, config: Path | None, files: Files) -> Iterator[Pr
             continue
         if len(test.modules) != 1:
             why = f"it links {len(test.modules)} modules, and a case of the harness is one"
-            yield LeftOut(name=_name(file), why=why)
+            yield _name(file), why
             continue
         module_file = _module_file(file, test.modules[0])
         module = read_if(module_file, ModuleFile)
         if isinstance(module, str):
-            yield LeftOut(name=_name(file), why=f"its module {test.modules[0]} is damaged: {module}")
+            yield _name(file), f"its module {test.modules[0]} is damaged: {module}"
             continue
         if any(weights.url is None for weights in test.weights):
-            yield LeftOut(name=_name(file), why="its weights are random ones, which upstream makes when it runs")
+            yield _name(file), "its weights are random ones, which upstream makes when it runs"
             continue
-        yield _program(
-            files,
-            name=_name(file),
-            mlir=module.mlir,
-            weights={weights.scope: weights.url or "" for weights in test.weights},
-            inputs=test.inputs,
-            expected=test.expected_outputs,
-            compile_flags=module.compiler_flags,
-            run_flags=test.run_args,
-            limits=counts.get(module_file, {}) | latency_limit(test.golden_time_ms, test.tolerance_factor),
+        yield (
+            _name(file),
+            partial(
+                _program,
+                files,
+                name=_name(file),
+                mlir=module.mlir,
+                weights={weights.scope: weights.url or "" for weights in test.weights},
+                inputs=test.inputs,
+                expected=test.expected_outputs,
+                compile_flags=module.compiler_flags,
+                run_flags=test.run_args,
+                limits=counts.get(module_file, {}) | latency_limit(test.golden_time_ms, test.tolerance_factor),
+            ),
         )
 
 
@@ -62,34 +67,38 @@ def _module_file(test: Path, module: str) -> Path:
     return next((place for place in places if place.is_file()), places[0])
 
 
-def sharktank_models(source: Path, config: Path | None, files: Files) -> Iterator[Program | LeftOut]:  # noqa: ARG001
+def sharktank_models(source: Path, config: Path | None, files: Files) -> Tests:  # noqa: ARG001
     """Quality tests of sharktank's models, limited by benchmarks of the same name; and its toy models."""
     found = sorted(source.rglob("benchmarks/*/*.json"))
     benchmarks = {_name(file): read_if(file, SharktankBenchmark) for file in found}
     for file in sorted(source.rglob("quality_tests/*/*.json")):
         test, name = read_if(file, SharktankQuality), _name(file)
         if isinstance(test, str):
-            yield LeftOut(name=name, why=f"it is damaged: {test}")
+            yield name, f"it is damaged: {test}"
             continue
         if test.pipeline_mlir is not None:
-            yield LeftOut(name=name, why="it links a pipeline module, and a case of the harness is one module")
+            yield name, "it links a pipeline module, and a case of the harness is one module"
             continue
         if test.real_weights is None:
-            yield LeftOut(name=name, why="its weights are splat ones, which upstream makes when it runs")
+            yield name, "its weights are splat ones, which upstream makes when it runs"
             continue
         golden = benchmarks.get(name)
         said = [f"--device={test.device}"] if test.device is not None else []
         said += [f"--function={test.run_function}"] if test.run_function is not None else []
-        yield _program(
-            files,
-            name=name,
-            mlir=test.mlir,
-            weights={"model": test.real_weights},
-            inputs=test.inputs,
-            expected=test.outputs,
-            compile_flags=test.compiler_flags,
-            run_flags=[*said, *test.threshold_args],
-            limits=_limits(golden) if isinstance(golden, SharktankBenchmark) else {},
+        yield (
+            name,
+            partial(
+                _program,
+                files,
+                name=name,
+                mlir=test.mlir,
+                weights={"model": test.real_weights},
+                inputs=test.inputs,
+                expected=test.outputs,
+                compile_flags=test.compiler_flags,
+                run_flags=[*said, *test.threshold_args],
+                limits=_limits(golden) if isinstance(golden, SharktankBenchmark) else {},
+            ),
         )
     yield from _toy_models(source)
 
@@ -124,13 +133,13 @@ def _program(
     compile_flags: Sequence[str],
     run_flags: Sequence[str],  # Of iree-run-module, with device, function and tolerances
     limits: Mapping[str, float],
-) -> Program | LeftOut:
+) -> Program:
     """What a test needs, once all of its files are here."""
     found: dict[str, Path] = {}
     for url in (mlir, *weights.values(), *(value.url for value in (*inputs, *expected) if value.url)):
         file = files.get(url)
         if isinstance(file, str):
-            return LeftOut(name=name, why=file)
+            raise NotHere(file)
         found[url] = file
     said = {flag: value for flag, _, value in (flag.partition("=") for flag in run_flags)}
     # Right outputs without a type are .npy files.
@@ -169,11 +178,13 @@ _BLOCK = 32
 _CACHE = Elements(shape=(128, 768 * _BLOCK), dtype="f16")
 
 
-def _toy_models(source: Path) -> Iterator[Program]:
+def _toy_models(source: Path) -> Tests:
     """Toy CLIP in f32 and bf16, and toy LLaMA's prefill and decode in batches."""
 
-    def toy(name: str, mlir: Path, function: str, inputs: Sequence[Elements | Array], weights: Path) -> Program:
-        return Program(
+    def toy(
+        name: str, mlir: Path, function: str, inputs: Sequence[Elements | Array], weights: Path
+    ) -> tuple[str, Callable[[], Program]]:
+        return f"toy-{name}", lambda: Program(
             name=f"toy-{name}",
             device=device_of(_TOY_FLAGS, ()),
             mlir=mlir,

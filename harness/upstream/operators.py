@@ -10,7 +10,7 @@ from harness.errors import UsageError
 from harness.suite.schema import DeviceTable
 from harness.upstream.files import Files
 from harness.upstream.forms import OperatorConfig, TorchOperator, read
-from harness.upstream.program import LeftOut, Program, device_of, first_function, latency_limit, or_left_out
+from harness.upstream.program import Program, Tests, device_of, first_function, latency_limit
 from harness.upstream.values import Elements, elements_of, tolerance, values_of
 
 
@@ -50,13 +50,11 @@ def _tests(marker: str, source: Path, config: Path | None) -> Iterator[tuple[Pat
     yield from ((file, known) for file in found)
 
 
-def onnx_operators(source: Path, config: Path | None, files: Files) -> Iterator[Program | LeftOut]:  # noqa: ARG001
+def onnx_operators(source: Path, config: Path | None, files: Files) -> Tests:  # noqa: ARG001
     """Tests of ONNX's operators: each a program and a flag file of iree-run-module with raw inputs and outputs."""
     for file, known in _tests("run_module_io_flags.txt", source, config):
         name = file.parent.relative_to(known.root).as_posix()
-        why = known.why_not(name)
-        test = partial(_onnx_operator, file, known, name)
-        yield LeftOut(name=file.parent.name, why=why) if why else or_left_out(file.parent.name, test)
+        yield file.parent.name, known.why_not(name) or partial(_onnx_operator, file, known, name)
 
 
 def _onnx_operator(file: Path, known: _Known, name: str) -> Program:
@@ -79,13 +77,11 @@ def _onnx_operator(file: Path, known: _Known, name: str) -> Program:
     )
 
 
-def torch_operators(source: Path, config: Path | None, files: Files) -> Iterator[Program | LeftOut]:
+def torch_operators(source: Path, config: Path | None, files: Files) -> Tests:
     """Tests of PyTorch's operators: programs by shape, inputs by formula and seed, right outputs by URL."""
     for file, known in _tests("run_module_io.json", source, config):
         name = "/".join(file.parent.parts[-2:])
-        why = known.why_not(name)
-        test = partial(_torch_operator, file, known, name, files)
-        yield LeftOut(name=name, why=why) if why else or_left_out(name, test)
+        yield name.replace("/", "-"), known.why_not(name) or partial(_torch_operator, file, known, name, files)
 
 
 def _torch_operator(file: Path, known: _Known, name: str, files: Files) -> Program:

@@ -1,11 +1,10 @@
 """One test of upstream's, as what a suite needs of it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from harness.errors import UsageError
 from harness.metrics import LATENCY
 from harness.models.inputs import Array
 from harness.suite.schema import DeviceTable
@@ -28,24 +27,12 @@ class Program:
     without: str = ""  # Why upstream's right outputs are not there
 
 
-@dataclass(frozen=True, kw_only=True)
-class LeftOut:
-    """A test that does not become part of the suite."""
-
-    name: str
-    why: str
+class NotHere(Exception):
+    """A file that a test needs cannot be had; the message says why."""
 
 
-# What reading a file raises that is not as upstream writes it.
-DAMAGES = (UsageError, OSError, ValueError, MemoryError)
-
-
-def or_left_out(name: str, make: Callable[[], Program | LeftOut]) -> Program | LeftOut:
-    """A test, or why it cannot be one: the others go on."""
-    try:
-        return make()
-    except DAMAGES as error:
-        return LeftOut(name=name, why=f"it is damaged: {error}")
+# By name each test, which is made where it is written, or why it is left out.
+Tests: TypeAlias = Iterator[tuple[str, Callable[[], Program] | str]]
 
 
 # The backend of devices that are no CPU.

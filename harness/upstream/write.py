@@ -3,7 +3,7 @@
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,10 @@ from harness.text import one_line, plural
 from harness.upstream.files import Files
 from harness.upstream.models import sharktank_models, torch_models
 from harness.upstream.operators import onnx_operators, torch_operators
-from harness.upstream.program import DAMAGES, LeftOut, Program
+from harness.upstream.program import NotHere, Program, Tests
 from harness.upstream.values import Elements
 
-_Reader = Callable[[Path, Path | None, Files], Iterator[Program | LeftOut]]
+_Reader = Callable[[Path, Path | None, Files], Tests]
 # What each kind of tests is called in upstream's checkout, and who reads it.
 _KINDS: Mapping[str, _Reader] = {
     "onnx-ops": onnx_operators,
@@ -30,8 +30,6 @@ _KINDS: Mapping[str, _Reader] = {
     "sharktank-models": sharktank_models,
 }
 _VARIANT = "upstream"
-# Calls of operators take microseconds, and there are a thousand of them.
-_MEASURE = {"onnx-ops": {"measure": {"budget_s": 600.0}}}
 
 
 def write_suites(
@@ -61,7 +59,7 @@ def write_suites(
     with writing(out, "choose another folder with --out"):
         out.mkdir(parents=True, exist_ok=True)
         for kind, suite in suites.items():
-            _write(suite, f"{description}: {kind}", found[kind], _MEASURE.get(kind, {}), say)
+            _write(suite, f"{description}: {kind}", found[kind], say)
         names = [suite.name for suite in suites.values() if suite.exists()]
         if not names:
             raise UsageError(f"--from {source}: none of its tests can be a case here; the lines above say why")
@@ -74,34 +72,35 @@ def write_suites(
 def _write(
     suite: Path,
     description: str,
-    tests: Sequence[Program | LeftOut],
-    more: Mapping[str, Any],
+    tests: Sequence[tuple[str, Callable[[], Program] | str]],
     say: Callable[[str], None],
 ) -> None:
     """Write the suite of one kind of tests, unless none can be a case; its values go into a folder beside it."""
     programs: list[Program] = []
     tables: dict[str, dict[str, Any]] = {}
     remarks: list[tuple[str, str, str]] = []  # What is said of tests of which something is not there, with its reason
-    for test in tests:
-        if isinstance(test, LeftOut):
-            remarks.append((test.name, "without", test.why))
-        elif test.name in tables or not re.fullmatch(NAME_PATTERN, test.name) or len(test.name) > LONGEST_NAME:
-            remarks.append((test.name, "without", "its name is another's too, or none that a suite may have"))
-        else:
-            try:
-                tables[test.name] = _table(test, suite.parent, suite.with_suffix(""))
-            except DAMAGES as error:
-                remarks.append((test.name, "without", f"it is damaged: {error}"))
-                continue
-            programs.append(test)
-            remarks += [(test.name, "without right outputs of", test.without)] if test.without else []
+    for name, test in tests:
+        why = test if isinstance(test, str) else ""
+        if name in tables or not re.fullmatch(NAME_PATTERN, name) or len(name) > LONGEST_NAME:
+            why = why or "its name is another's too, or none that a suite may have"
+        try:
+            if not why and not isinstance(test, str):
+                program = test()
+                tables[name] = _table(program, suite.parent, suite.with_suffix(""))
+                programs.append(program)
+                remarks += [(name, "without right outputs of", program.without)] if program.without else []
+        except NotHere as error:
+            why = str(error)
+        except (UsageError, OSError, ValueError, MemoryError) as error:
+            why = f"it is damaged: {error}"
+        remarks += [(name, "without", why)] if why else []
     say(f"{suite}: {plural(len(programs), 'test')} of {description.rpartition(' ')[2]}")
     remarks = [(name, what, one_line(why)) for name, what, why in remarks]
     for (what, why), number in Counter((what, why) for _, what, why in remarks).items():
         say(f"{suite}: {what} {plural(number, 'test')}, since {why}")
     if programs:
         head = "".join(f"# {what} {one_line(name)}, since {why}\n" for name, what, why in remarks)
-        suite.write_text(head + tomli_w.dumps(_suite(suite.stem, description, programs, tables) | dict(more)))
+        suite.write_text(head + tomli_w.dumps(_suite(suite.stem, description, programs, tables)))
 
 
 def _suite(
