@@ -5,7 +5,7 @@ What a run's variants changed is shown as a comparison within the run, in the li
 
 import shlex
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -148,25 +148,18 @@ _MOST_LONE = 3
 
 def _tables(report: Report) -> list[Section]:
     """The run's sections, but of many models that have one case on a device, one section with all of these."""
-    lone: dict[tuple[str, str], list[Section]] = {}
+    lone = Counter((section.device, section.host) for section in report.sections if len(section.rows) == 1)
+    tables: dict[object, list[Section]] = {}
     for section in report.sections:
-        if len(section.rows) == 1:
-            lone.setdefault((section.device, section.host), []).append(section)
-    many = {place: sections for place, sections in lone.items() if len(sections) > _MOST_LONE}
-    joined = [
-        replace(
-            sections[0],
-            model=f"{len(sections):,} models",
-            call="",
-            work=None,
-            rows=tuple(row for section in sections for row in section.rows),
-        )
-        for sections in many.values()
-    ]
-    others = [
-        section for section in report.sections if len(section.rows) > 1 or (section.device, section.host) not in many
-    ]
-    return [*others, *joined]
+        place = (section.device, section.host)
+        joined = len(section.rows) == 1 and lone[place] > _MOST_LONE
+        tables.setdefault(place if joined else section.group, []).append(section)
+    return [_joined(sections) if len(sections) > 1 else sections[0] for sections in tables.values()]
+
+
+def _joined(sections: Sequence[Section]) -> Section:
+    rows = tuple(row for section in sections for row in section.rows)
+    return replace(sections[0], model=f"{len(sections):,} models", call="", work=None, rows=rows)
 
 
 def _sections(report: Report) -> list[Part]:

@@ -1,9 +1,4 @@
-"""IREE's own tests as suites: a checkout of iree-test-suites -> tables of models, and the files that they name.
-
-Its tests are Python, JSON and raw files in four forms, which https://github.com/iree-org/iree-test-suites describes. A
-suite that is written from them has the same programs, inputs, right outputs, tolerances, flags, skips and goldens, and
-runs like any other.
-"""
+"""IREE's own tests, of https://github.com/iree-org/iree-test-suites, as suites that run like any other."""
 
 from harness.upstream.write import write_suites
 

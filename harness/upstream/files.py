@@ -16,9 +16,7 @@ from harness.suite.toml_file import read_toml
 
 # Seconds without a connection, and without a byte.
 _TIMEOUT = (5.0, 30.0)
-_CHUNK = 1 << 20
 _LIMIT_BYTES = 20 * 2**30
-_FOLDER = "fetched"
 
 
 class _Table(BaseModel):
@@ -46,7 +44,7 @@ class Files:
         host = ""
         try:
             parts = urlsplit(url)
-            kept = cache_root() / _FOLDER / hashlib.sha256(url.encode()).hexdigest()[:32] / Path(parts.path).name
+            kept = cache_root() / "fetched" / hashlib.sha256(url.encode()).hexdigest()[:32] / Path(parts.path).name
             if kept.is_file():
                 os.utime(kept)
                 return kept
@@ -70,12 +68,12 @@ class Files:
             file = scratch / target.name
             with requests.get(url, stream=True, timeout=_TIMEOUT) as answer, file.open("wb") as written:
                 answer.raise_for_status()
-                for chunk in answer.iter_content(_CHUNK):
+                for chunk in answer.iter_content(1 << 20):
                     digest.update(chunk)
                     written.write(chunk)
                 stated = answer.headers.get("Content-MD5")
             if stated is not None and stated != base64.b64encode(digest.digest()).decode():
                 return f"{without_password(url)} came damaged; try again"
             file.replace(target)
-        trim((cache_root() / _FOLDER).glob("*/*"), _LIMIT_BYTES)
+        trim((cache_root() / "fetched").glob("*/*"), _LIMIT_BYTES)
         return target

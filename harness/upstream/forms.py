@@ -74,9 +74,8 @@ class ModuleFile(_Form):
 class Weights(_Form):
     """A parameter file of torch_models."""
 
-    type: Literal["url", "random"]
     scope: str
-    url: str | None = None
+    url: str | None = None  # Random ones have none
 
 
 class ModelTest(_Form):
@@ -123,11 +122,7 @@ _AnyForm = TypeVar("_AnyForm", bound=_Form)
 
 
 def read(file: Path, form: type[_AnyForm]) -> _AnyForm:
-    """A file of a form.
-
-    Raises:
-        UsageError: it cannot be read, or has another form.
-    """
+    """A file of a form, or UsageError."""
     found = read_if(file, form)
     if isinstance(found, str):
         raise UsageError(f"{file}: is not what upstream's tests have there ({found}); correct it, or leave it out")

@@ -110,15 +110,8 @@ def _counts(dispatches: float | None, module_bytes: float | None) -> dict[str, f
 
 def _limits(test: SharktankBenchmark) -> dict[str, float]:
     """Goldens of the only kind of machine that they are for; of several, the file does not say which this one is."""
-    (time, factor, dispatches, size) = (
-        next(iter(goldens.values())) if len(goldens) == 1 else None
-        for goldens in (
-            test.golden_time_ms,
-            test.golden_time_tolerance_multiplier,
-            test.golden_dispatch,
-            test.golden_size,
-        )
-    )
+    goldens = (test.golden_time_ms, test.golden_time_tolerance_multiplier, test.golden_dispatch, test.golden_size)
+    time, factor, dispatches, size = (next(iter(each.values())) if len(each) == 1 else None for each in goldens)
     return _counts(dispatches, size) | latency_limit(time, factor or 1.1)
 
 
@@ -171,7 +164,6 @@ _TOY_FLAGS = (
     "--iree-hal-local-target-device-backends=llvm-cpu",
     "--iree-llvmcpu-target-cpu=host",
 )
-_CLIP_WEIGHTS, _CLIP_INPUT = "*_parameters.irpa", "forward_bs4_arg0_input_ids.irpa"
 # The tokens of upstream's test_llama.py, in one block of the cache.
 _TOKENS = (0, 208, 214, 29, 19, 86, 176, 120, 120, 80, 120, 208, 37, 157, 191, 137)
 _BLOCK = 32
@@ -194,9 +186,9 @@ def _toy_models(source: Path) -> Tests:
             more={"tags": ["toy"]},
         )
 
-    for weights in sorted(source.rglob(_CLIP_WEIGHTS)):
+    for weights in sorted(source.rglob("*_parameters.irpa")):
         folder, dtype = weights.parent, weights.name.partition("_")[0]
-        ids = Elements(shape=(4, 17), dtype="i64", file=folder / _CLIP_INPUT, archived=True)
+        ids = Elements(shape=(4, 17), dtype="i64", file=folder / "forward_bs4_arg0_input_ids.irpa", archived=True)
         yield toy(f"clip-{dtype}", folder / f"{dtype}.mlir", "forward_bs4", [ids], weights)
     for weights in sorted(source.rglob("toy_llama.irpa")):
         for batch in (1, 4, 32):

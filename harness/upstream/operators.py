@@ -23,13 +23,11 @@ class _Known:
     root: Path  # Names of tests are relative to it
 
     def why_not(self, name: str) -> str:
-        """Why a test does not run; "": it does."""
         if name in self.content.skip_compile_tests:
             return "the configuration skips it"
         return "the configuration only compiles it" if name in self.content.skip_run_tests else ""
 
     def expectation(self, name: str) -> dict[str, Any]:
-        """How a test is known to fail, as a model's table says it."""
         if name in self.content.expected_compile_failures:
             return {"expect": "fail: iree-compile"}
         return {"expect": "fail"} if name in self.content.expected_run_failures else {}

@@ -37,7 +37,6 @@ Tests: TypeAlias = Iterator[tuple[str, Callable[[], Program] | str]]
 
 # The backend of devices that are no CPU.
 _BACKENDS = {"hip": "rocm", "amdgpu": "rocm", "cuda": "cuda", "vulkan": "vulkan-spirv", "metal": "metal-spirv"}
-_DEFAULT_URI = "local-task"
 # Upstream's tests write statistics of the compiler into a file; here every compile counts its dispatches.
 _STATISTICS = "--iree-scheduling-dump-statistics"
 
@@ -49,7 +48,7 @@ def device_of(compile_flags: Sequence[str], run_flags: Sequence[str]) -> DeviceT
     device = values.get("iree-hal-target-device", "local").partition("[")[0]
     backend = values.get("iree-hal-target-backends") or values.get("iree-hal-local-target-device-backends")
     return DeviceTable(
-        uri=(values.get("device") or _DEFAULT_URI,),
+        uri=(values.get("device") or "local-task",),
         backend=_BACKENDS.get(device) or backend or "llvm-cpu",
         compile_flags=tuple(flag for flag in compile_flags if not flag.startswith(_STATISTICS)),
         run_flags=tuple(flag for flag in run_flags if not flag.startswith("--device=")),

@@ -17,7 +17,6 @@ from harness.upstream.forms import Formula
 _FLAG = re.compile(r"(?P<sizes>(?:\d{1,12}x)*)(?P<dtype>[a-z]+\d+)(?:=(?P<given>.+))?")
 # By how much iree-run-module lets elements be off, see runtime/src/iree/tooling/comparison.cc of IREE.
 _ABSOLUTE = {"f32": 1e-4, "f64": 1e-4, "f16": 1e-3, "bf16": 1e-2}
-_RELATIVE = 1e-5
 _STORED_AS: dict[str, np.dtype[Any]] = {"bf16": np.dtype("<u2"), "i1": np.dtype(np.uint8)}
 # Where a parameter archive says that its values begin: runtime/src/iree/schemas/parameter_archive.h of IREE.
 _STORAGE_OFFSET = slice(72, 80)
@@ -53,11 +52,7 @@ class Elements:
 
 
 def elements_of(text: str, file: Path | None = None) -> Elements:
-    """`4x8xf32=@input_0.bin` as a value; a file of its own comes before what the text says.
-
-    Raises:
-        UsageError: the text has another form.
-    """
+    """`4x8xf32=@input_0.bin` as a value, or UsageError; a file of its own comes before what the text says."""
     found = _FLAG.fullmatch(text)
     if found is None or found["dtype"] not in HELD_AS:
         raise UsageError(f"{text[:100]!r} is no value of iree-run-module that the harness reads")
@@ -83,4 +78,4 @@ def values_of(formulas: Iterable[Formula], seed: int) -> Iterator[Array]:
 def tolerance(dtypes: Iterable[str], flags: Iterable[str] = ()) -> dict[str, float]:
     """What iree-run-module allows outputs of these element types, given its flags, as a suite's table."""
     allowed = _ABSOLUTE | {found["dtype"]: float(found["most"]) for found in map(_THRESHOLD.match, flags) if found}
-    return {"relative": _RELATIVE, "absolute": max((allowed.get(dtype, 0.0) for dtype in dtypes), default=0.0)}
+    return {"relative": 1e-5, "absolute": max((allowed.get(dtype, 0.0) for dtype in dtypes), default=0.0)}
