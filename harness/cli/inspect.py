@@ -100,8 +100,7 @@ def _run_variants(chosen: RunOptions, each: str, options: AblateOptions | BenchO
     words += [word for release in chosen.toolchains for word in ("--toolchain", release)]
     teller(quiet=options.quiet)(f"{chosen.suite}: each {each} as a variant; `{shlex.join(words)}` repeats this")
     told = {name: getattr(options, name) for name in ("results", "wait", "quiet", "verbose")}
-    chosen = replace(chosen, **told)
-    return run_and_print(chosen, options.format, purpose=purpose)
+    return run_and_print(replace(chosen, **told), options.format, purpose=purpose)
 
 
 @app.command

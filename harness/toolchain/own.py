@@ -55,7 +55,7 @@ _STATED = re.compile(r"IREE compiler version (?P<version>\S+)(?:.*@ ?(?P<revisio
 _SLOW_BUILD = re.compile(r"DEBUG build|with assertions", re.IGNORECASE)
 _SLOW = "a debug build or one with assertions, so its compile times are not comparable"
 WHEELS = tuple(package.replace("-", "_") for package in (COMPILER_PACKAGE, RUNTIME_PACKAGE))
-# What reading a damaged archive raises, beside OSError.
+# What reading a damaged archive raises, beside OSError; of one with a password or a compression of its own too.
 DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
 _MARK = "+local."
 _DIGITS, _MOST_LETTERS = 6, 40

@@ -29,8 +29,7 @@ def torch_models(source: Path, config: Path | None, files: Files) -> Tests:  # n
         if test.type == "compstat":
             continue
         if len(test.modules) != 1:
-            why = f"it links {len(test.modules)} modules, and a case of the harness is one"
-            yield _name(file), why
+            yield _name(file), f"it links {len(test.modules)} modules, and a case of the harness is one"
             continue
         module_file = _module_file(file, test.modules[0])
         module = read_if(module_file, ModuleFile)
@@ -40,21 +39,19 @@ def torch_models(source: Path, config: Path | None, files: Files) -> Tests:  # n
         if any(weights.url is None for weights in test.weights):
             yield _name(file), "its weights are random ones, which upstream makes when it runs"
             continue
-        yield (
-            _name(file),
-            partial(
-                _program,
-                files,
-                name=_name(file),
-                mlir=module.mlir,
-                weights={weights.scope: weights.url or "" for weights in test.weights},
-                inputs=test.inputs,
-                expected=test.expected_outputs,
-                compile_flags=module.compiler_flags,
-                run_flags=test.run_args,
-                limits=counts.get(module_file, {}) | latency_limit(test.golden_time_ms, test.tolerance_factor),
-            ),
+        program = partial(
+            _program,
+            files,
+            name=_name(file),
+            mlir=module.mlir,
+            weights={weights.scope: weights.url or "" for weights in test.weights},
+            inputs=test.inputs,
+            expected=test.expected_outputs,
+            compile_flags=module.compiler_flags,
+            run_flags=test.run_args,
+            limits=counts.get(module_file, {}) | latency_limit(test.golden_time_ms, test.tolerance_factor),
         )
+        yield _name(file), program
 
 
 def _name(file: Path) -> str:
@@ -85,21 +82,19 @@ def sharktank_models(source: Path, config: Path | None, files: Files) -> Tests: 
         golden = benchmarks.get(name)
         said = [f"--device={test.device}"] if test.device is not None else []
         said += [f"--function={test.run_function}"] if test.run_function is not None else []
-        yield (
-            name,
-            partial(
-                _program,
-                files,
-                name=name,
-                mlir=test.mlir,
-                weights={"model": test.real_weights},
-                inputs=test.inputs,
-                expected=test.outputs,
-                compile_flags=test.compiler_flags,
-                run_flags=[*said, *test.threshold_args],
-                limits=_limits(golden) if isinstance(golden, SharktankBenchmark) else {},
-            ),
+        program = partial(
+            _program,
+            files,
+            name=name,
+            mlir=test.mlir,
+            weights={"model": test.real_weights},
+            inputs=test.inputs,
+            expected=test.outputs,
+            compile_flags=test.compiler_flags,
+            run_flags=[*said, *test.threshold_args],
+            limits=_limits(golden) if isinstance(golden, SharktankBenchmark) else {},
         )
+        yield name, program
     yield from _toy_models(source)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import tomli_w
 
-from harness.errors import UsageError
+from harness.errors import RunError, UsageError
 from harness.models.inputs import Array
 from harness.store.files import writing
 from harness.suite.schema import LONGEST_NAME, NAME_PATTERN, DeviceTable
@@ -30,6 +30,7 @@ _KINDS: Mapping[str, _Reader] = {
     "sharktank-models": sharktank_models,
 }
 _VARIANT = "upstream"
+_ELSEWHERE = "choose another folder with --out"
 
 
 def write_suites(
@@ -56,7 +57,7 @@ def write_suites(
     for file in (target, *suites.values()):
         if file.exists():
             raise UsageError(f"{file}: is there already; choose another name, or another folder with --out")
-    with writing(out, "choose another folder with --out"):
+    with writing(out, _ELSEWHERE):
         out.mkdir(parents=True, exist_ok=True)
         for kind, suite in suites.items():
             _write(suite, f"{description}: {kind}", found[kind], say)
@@ -80,27 +81,31 @@ def _write(
     tables: dict[str, dict[str, Any]] = {}
     remarks: list[tuple[str, str, str]] = []  # What is said of tests of which something is not there, with its reason
     for name, test in tests:
-        why = test if isinstance(test, str) else ""
         if name in tables or not re.fullmatch(NAME_PATTERN, name) or len(name) > LONGEST_NAME:
-            why = why or "its name is another's too, or none that a suite may have"
+            remarks.append((name, "without", "its name is another's too, or none that a suite may have"))
+            continue
+        if isinstance(test, str):
+            remarks.append((name, "without", test))
+            continue
         try:
-            if not why and not isinstance(test, str):
-                program = test()
-                tables[name] = _table(program, suite.parent, suite.with_suffix(""))
-                programs.append(program)
-                remarks += [(name, "without right outputs of", program.without)] if program.without else []
+            program = test()
+            tables[name] = _table(program, suite.parent, suite.with_suffix(""))
+        except RunError:  # what cannot be written is no fault of the test
+            raise
         except NotHere as error:
-            why = str(error)
+            remarks.append((name, "without", str(error)))
         except (UsageError, OSError, ValueError, MemoryError) as error:
-            why = f"it is damaged: {error}"
-        remarks += [(name, "without", why)] if why else []
+            remarks.append((name, "without", f"it is damaged: {error}"))
+        else:
+            programs.append(program)
+            remarks += [(name, "without right outputs of", program.without)] if program.without else []
     say(f"{suite}: {plural(len(programs), 'test')} of {description.rpartition(' ')[2]}")
     remarks = [(name, what, one_line(why)) for name, what, why in remarks]
     for (what, why), number in Counter((what, why) for _, what, why in remarks).items():
         say(f"{suite}: {what} {plural(number, 'test')}, since {why}")
     if programs:
         head = "".join(f"# {what} {one_line(name)}, since {why}\n" for name, what, why in remarks)
-        suite.write_text(head + tomli_w.dumps(_suite(suite.stem, description, programs, tables)))
+        suite.write_text(head + tomli_w.dumps(_suite(suite.stem, description, programs, tables)), encoding="utf-8")
 
 
 def _suite(
@@ -143,8 +148,9 @@ def _table(test: Program, suite_folder: Path, folder: Path) -> dict[str, Any]:
 
     def saved(array: Array, file: str) -> str:
         target = folder / test.name / file
-        target.parent.mkdir(parents=True, exist_ok=True)
-        np.save(target, array, allow_pickle=False)
+        with writing(target, _ELSEWHERE):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            np.save(target, array, allow_pickle=False)
         return relative(target)
 
     def argument(value: Elements | Array, position: int) -> dict[str, Any]:

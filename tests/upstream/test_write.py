@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from harness.cli import run_command_line
-from harness.errors import UsageError
+from harness.errors import RunError, UsageError
 from harness.models.inputs import make_array
 from harness.report.run_report import build_report
 from harness.store.run_directory import load_run
@@ -261,6 +261,12 @@ def test_a_damaged_test_is_left_out_and_the_others_stay(tmp_path: Path, files: d
     suite, left_out = written(source, tmp_path / "out")
     assert [model.name for model in suite.models] == ["test_add"]
     assert why in left_out["test_wrong"]
+
+
+def test_what_cannot_be_written_is_no_fault_of_a_test(tmp_path: Path) -> None:
+    put(tmp_path / "out", {"upstream": "a file where the folder of values would be"})
+    with pytest.raises(RunError, match=r"\.npy: cannot be written \(.+\); choose another folder with --out"):
+        written(onnx_ops(tmp_path / "ops"), tmp_path / "out")
 
 
 def test_reasons_are_comments_without_credentials_and_names_are_told_apart(tmp_path: Path) -> None:
