@@ -23,10 +23,10 @@ from harness.machine.environment import capture_environment
 from harness.records.comparison import Row
 from harness.records.run import Run
 from harness.records.tuning import Tuning
-from harness.stages.derived_suites import moved_model, moved_path
 from harness.store.folders import COMPARISON, TUNING
 from harness.store.run_directory import HEADER_FILE, load_run
 from harness.store.work_directory import VARIANT_FILE
+from harness.suite.model_files import moved_model, moved_path
 from harness.suite.schema import SuiteFile
 from harness.suite.toml_file import read_toml
 

@@ -5,7 +5,6 @@ what they did.
 """
 
 import hashlib
-import os
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
@@ -26,8 +25,8 @@ from harness.stages.options import AblateOptions, BenchOptions, compile_limits
 from harness.stages.prepare import find_named, require_known
 from harness.store.files import writing
 from harness.suite.load import Variant, load_suite
-from harness.suite.schema import LONGEST_NAME, Dtype, SuiteFile
-from harness.suite.toml_file import read_toml
+from harness.suite.model_files import moved_model, moved_path, read_suite_table
+from harness.suite.schema import LONGEST_NAME, Dtype
 from harness.toolchain import Toolchain, find_toolchain, get_toolchains, releases_named
 from harness.toolchain.install import is_range
 from harness.toolchain.tools import merge_flags
@@ -63,7 +62,7 @@ def derived_suite(
     **more: Any,
 ) -> str:
     """The text of a suite for a folder: these variants, of which the first is the baseline, of models of a suite."""
-    table, _ = read_toml(origin, SuiteFile)
+    table, _ = read_suite_table(origin)
     content = table.model_dump(exclude_none=True, exclude_defaults=True, by_alias=True)
     for model in content["models"].values():
         model.pop("expect", None)  # what is known to fail of the suite's own variants says nothing about these
@@ -82,28 +81,6 @@ def derived_suite(
 def joined_name(parts: Sequence[str]) -> str:
     """A name as suites may have it, of names that may hold anything."""
     return re.sub(r"[^A-Za-z0-9._+-]+", "-", "-".join(parts))[:LONGEST_NAME]
-
-
-def moved_path(file: str, suite: Path, folder: Path) -> str:
-    """A path that is relative to the suite, relative to another folder; where that is a link, to what it leads to."""
-    path = suite.parent / file
-    return Path(os.path.relpath(path.parent.resolve() / path.name, folder.resolve())).as_posix()
-
-
-def moved_model(model: Mapping[str, Any], suite: Path, folder: Path) -> dict[str, Any]:
-    """A model's table, whose paths are relative to the suite, for a suite in another folder."""
-    moved = dict(model)
-    for key in ("mlir", "onnx"):
-        if key in moved:
-            moved[key] = moved_path(moved[key], suite, folder)
-    if "expected" in moved:
-        moved["expected"] = [moved_path(file, suite, folder) for file in moved["expected"]]
-    if "parameters" in moved:
-        moved["parameters"] = {scope: moved_path(file, suite, folder) for scope, file in moved["parameters"].items()}
-    for table in moved.get("inputs", ()):
-        if "npy" in table:
-            table["npy"] = moved_path(table["npy"], suite, folder)
-    return moved
 
 
 # --- `harness ablate`: each switch of a plugin is a variant of its own ---

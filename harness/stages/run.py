@@ -180,7 +180,7 @@ def run_suite(
         progress=progress,
         failures=FailureNotes(progress),
         given_up=GivenUp(keep_going=options.keep_going),
-        with_reference=with_reference,
+        with_reference=with_reference and prepared.suite.benchmark_module,
     )
     for case in prepared.cases:
         for before in (context.done.builds.get(case.name), context.done.checks.get(case.name)):

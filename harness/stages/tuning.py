@@ -36,8 +36,7 @@ from harness.stages.tuning_lowering import LoweringSearch, Winner
 from harness.stats.rule import Rule
 from harness.store.work_directory import SPEC_FILE, VARIANT_FILE, TuneDirectory
 from harness.suite.load import load_suite
-from harness.suite.schema import SuiteFile
-from harness.suite.toml_file import read_toml
+from harness.suite.model_files import read_suite_table
 from harness.text import plural
 from harness.toolchain import toolchain_named
 from harness.toolchain.host_cpu import environment_here
@@ -115,7 +114,7 @@ def _what_is_played_back(target: TuneTarget) -> dict[str, str]:
     model = next(model for model in target.suite.models if model.name == target.model)
     file = model.mlir or model.onnx  # of a builder's, the parameters are in the suite
     found = {"model file": file_sha256(file) if file is not None and file.is_file() else ""}
-    content = read_toml(target.suite.path, SuiteFile)[0].model_dump(mode="json", exclude_defaults=True, by_alias=True)
+    content = read_suite_table(target.suite.path)[0].model_dump(mode="json", exclude_defaults=True, by_alias=True)
     for kind, name in (("models", target.model), ("devices", target.device.name)):
         table = {key: value for key, value in content[kind][name].items() if key not in _OF_READERS}
         found[f"[{kind}.{name}]"] = digest([json.dumps(table, sort_keys=True)])

@@ -12,6 +12,7 @@ from harness.ir.counts import check_wanted
 from harness.metrics import FLOORS, METRICS, PHASES
 from harness.models.model import Expectation, Input, Model, Tolerance
 from harness.records.case import Gate, VariantGroup
+from harness.suite.model_files import read_suite_table
 from harness.suite.schema import (
     DeviceTable,
     FlagSetFile,
@@ -93,6 +94,7 @@ class Suite:
     # By phase of the compiler, the ops that are counted; see harness.ir.
     ir: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     storage: bool = False  # Whether to tell what encoded tensors cost in memory
+    benchmark_module: bool = True  # Whether iree-benchmark-module is asked too
     budget_s: float = 120.0  # Seconds of timed rounds for the whole run
     generations: int = 5  # Fresh sets of worker processes, which are the independent samples
     text_sha256: str = field(default="", compare=False)  # Of the text of all files that it came from
@@ -127,11 +129,11 @@ def _is_list(content: Mapping[str, Any]) -> bool:
 
 
 def load_suite(path: Path) -> Suite:
-    """Load a suite file, and the files of flag sets and of variants that it names."""
+    """Load a suite file, and the files of flag sets, variants and models that it names."""
     content, raw = read_content(path)
     if _is_list(content):
         raise SuiteError(f"{path}: is a list of suites; name one of its suites instead")
-    table = validated(path, content, SuiteFile)
+    table, model_files = read_suite_table(path)
     flagset_files = _files(path, "flagset_files", table.flagset_files)
     flag_sets = load_flag_sets(flagset_files)
     table, origins = with_variant_files(path, table)
@@ -141,7 +143,7 @@ def load_suite(path: Path) -> Suite:
     with errors_name(path):
         suite = _suite(path, table, flag_sets)
     digest = hashlib.sha256(raw)
-    for file in (*flagset_files, *dict.fromkeys(origins.values())):
+    for file in (*flagset_files, *dict.fromkeys(origins.values()), *model_files):
         digest.update(file.read_bytes())
     return replace(suite, text_sha256=digest.hexdigest())
 

@@ -237,6 +237,13 @@ class DeviceTable(_Table):
         return value[0] if len(value) == 1 else value
 
 
+class ModelFileTable(_Table):
+    """Which models of another suite a suite has too."""
+
+    models: list[Pattern] = Field(min_length=1, description="Shell patterns on their names.")
+    prefix: Name | Literal[""] = Field("", description="Begins what they are called here: 'mlp-'.")
+
+
 class MatrixTable(_Table):
     """Which of models x variants x devices become cases."""
 
@@ -300,6 +307,8 @@ class MeasureTable(_Table):
 class SuiteFile(_Table):
     """models x variants x devices, and which of their combinations to run."""
 
+    model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": ["models"]}, {"required": ["model_files"]}]})
+
     name: Name
     description: str = ""
     baseline: Name = Field(description="The variant that the others are compared with.")
@@ -308,7 +317,10 @@ class SuiteFile(_Table):
         default_factory=list,
         description="Files of more variants, relative to the suite, as `harness tune` writes them.",
     )
-    models: dict[Name, ModelTable] = Field(min_length=1, json_schema_extra=_NAMED)
+    models: dict[Name, ModelTable] = Field(default_factory=dict, json_schema_extra=_NAMED)
+    model_files: dict[str, ModelFileTable] = Field(
+        default_factory=dict, description="Models of other suites, by the suite's file, relative to this one."
+    )
     variants: dict[Name, VariantTable] = Field(min_length=1, json_schema_extra=_NAMED)
     devices: dict[Name, DeviceTable] = Field(min_length=1, json_schema_extra=_NAMED)
     peers: list[PeerTable] = Field(
@@ -334,6 +346,9 @@ class SuiteFile(_Table):
     )
     storage: bool = Field(
         False, description="Tell what encoded tensors cost: their bytes, what of it is padding, and the worst case."
+    )
+    benchmark_module: bool = Field(
+        True, description="Ask iree-benchmark-module for each case's time and peak memory too, once."
     )
     measure: MeasureTable = MeasureTable()
 

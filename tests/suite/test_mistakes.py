@@ -28,7 +28,7 @@ WRONG_FORM: list[Mistake] = [
     ('name = "small"', 'name = "small"\nquota = 3',
         "quota is not a known key; docs/suite-format.md lists the keys"),
     ("", f'{EXPECT}fail = "x"', '[[expect]] #1 fail is not a known key; did you mean "fails"?'),
-    ("[models.net]", "[model.net]", 'model is not a known key; did you mean "models"? (and 1 more error)'),
+    ("[models.net]", "[model.net]", 'model is not a known key; did you mean "models"?'),
     ('uri = "local-sync"\n', "", "[devices.cpu] uri is missing; add it"),
     ("", EXPECT, "[[expect]] #1 needs exactly one of fails and mismatch = true, and has neither"),
     (INPUT, f'{INPUT}\nexpect = "fail: "',
@@ -135,6 +135,20 @@ def test_files_that_a_suite_takes_in_are_named(key: str, text: str, sentence: st
     Path("more.toml").write_text(text)
     given = '"flags.toml", "more.toml"]' if key == "flagset_files" else f'"flags.toml"]\n{key} = ["more.toml"]'
     assert refusal(write_suite('"flags.toml"]', given)) == f"more.toml: {sentence}"
+
+
+@pytest.mark.parametrize(
+    ("taken", "sentence"),
+    [
+        ('models = ["x*"]', "models: 'x*' matches none; correct it"),
+        ('models = ["net"]', ": 'net' is of suite.toml too; choose other models, or another prefix"),
+    ],
+)
+def test_models_of_another_suite(taken: str, sentence: str, write_suite: WriteSuite) -> None:
+    Path("more.toml").write_text(SUITE)
+    path = write_suite("", f'\n[model_files]\n"more.toml" = {{ {taken} }}\n')
+    where = "suite.toml: [model_files.'more.toml']"
+    assert refusal(path) == f"{where}{'' if sentence.startswith(':') else ' '}{sentence}"
 
 
 def test_a_file_that_cannot_be_read(write_suite: WriteSuite, tmp_path: Path) -> None:
