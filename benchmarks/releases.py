@@ -7,20 +7,18 @@ With --no-measure it draws the picture and writes the page's part from what is k
 """
 
 import argparse
-import math
 import shlex
 import shutil
 import subprocess
 import sys
-from itertools import pairwise
 from pathlib import Path
 
 from benchmarks.documents import replace_between
-from harness.plots.releases import release_panels
 from harness.records.explanation import Explanation
 from harness.records.run import Run
 from harness.report.markdown import to_markdown
 from harness.report.page import Bullets, Code, Page
+from harness.report.releases import steps
 from harness.report.run_report import build_report
 from harness.store.folders import EXPLANATION
 from harness.store.run_directory import load_run
@@ -68,24 +66,10 @@ def _made(words: list[str], file: str) -> Path:
 
 
 def large_steps(run: Run) -> list[tuple[str, str]]:
-    """Neighbours among the releases that were measured between which the case changed most, in their order.
-
-    Between them the intervals of the ratio have nothing in common.
-    """
-    (panel,) = release_panels(build_report(run))
-    (line,) = panel.lines.values()
-    measured = [
-        (release, point.ratio, point.low or point.ratio, point.high or point.ratio)
-        for release, point in zip(panel.section.toolchains, line, strict=True)
-        if point.ratio
-    ]
-    sizes = {
-        (before, after): abs(math.log(ratio / earlier))
-        for (before, earlier, low, high), (after, ratio, other_low, other_high) in pairwise(measured)
-        if max(low, other_low) > min(high, other_high) and abs(math.log(ratio / earlier)) > math.log1p(SMALLEST)
-    }
-    largest = sorted(sizes, key=lambda step: sizes[step], reverse=True)[:MOST]
-    return [step for step in sizes if step in largest]
+    """Neighbours among the releases that were measured between which the case changed most, in their order."""
+    found = [(step.before, step.after) for step in steps(build_report(run), SMALLEST)[:MOST]]
+    order = [toolchain.version for toolchain in run.header.toolchains]
+    return sorted(found, key=lambda step: order.index(step[0]))
 
 
 def explanations(run: Run) -> list[Explanation]:

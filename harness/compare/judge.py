@@ -70,7 +70,7 @@ class Timings:
 
     def __init__(self, side: Side) -> None:
         """Tabulate the rounds of all groups."""
-        self._side = side
+        self.side = side
         self.groups: Mapping[str, GroupTimes] = {
             group: tabulate_rounds(side.evidence.rounds.get(group, ())) for group in side.groups
         }
@@ -79,7 +79,7 @@ class Timings:
         """The case whose turns tell what `case` takes: itself, or the one that stands for its module."""
         if self.groups[case.group].medians(case.name).size:
             return case
-        return self._side.stand_ins.get(case.name, case)
+        return self.side.stand_ins.get(case.name, case)
 
     def medians(self, case: Case) -> FloatArray:
         """Nanoseconds per call of each generation that measured it, or its stand-in; shape (generations,)."""

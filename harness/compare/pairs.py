@@ -5,10 +5,11 @@ differ from each other by more than the tolerance, one of them is wrong, and no 
 program itself is another one, other outputs may be what was meant: the row is compared, and says what changed.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 from harness.cache import cache_root
 from harness.compare.commits import Commit
@@ -194,6 +195,24 @@ def pair_peers(side: Side) -> list[Pair]:
     peers = [case for case in side.run.header.cases if case.peer is not None and case.group in baselines]
     pairs = [Pair(name=case.name, base=baselines[case.group], head=case) for case in peers]
     return [pair for pair in pairs if all(case is None or not _failure(case, side) for case in (pair.base, pair.head))]
+
+
+def pair_releases(side: Side, is_measured: Callable[[Case], bool], *, to: Literal["first", "last"]) -> list[Pair]:
+    """Every case with its own under another release: the first one that measured it, or the last one before its own.
+
+    Releases under which it was not measured, or is wrong, are passed over.
+    """
+    order = {release: place for place, release in enumerate(side.toolchains)}
+    found, others = list[Pair](), dict[tuple[str, str], Case]()
+    for case in sorted(_compared(side), key=lambda case: order[case.toolchain]):
+        if not is_measured(case) or _failure(case, side):
+            continue
+        line = (case.group, case.variant)
+        if line in others:
+            found.append(Pair(name=case.name, base=others[line], head=case))
+        if to == "last" or line not in others:
+            others[line] = case
+    return found
 
 
 def _compared(side: Side) -> list[Case]:

@@ -25,8 +25,9 @@ from harness.plots.canvas import (
     widest,
 )
 from harness.report.forest import RatioAxis, ratio_axis
+from harness.report.releases import ReleasePoint, State, point_of
 from harness.report.run_report import Report, run_line, verdict
-from harness.report.run_rows import Row, Section
+from harness.report.run_rows import Section
 from harness.text import plural
 
 if TYPE_CHECKING:
@@ -39,21 +40,11 @@ _LEFT = 130.0
 _LENGTH = WIDTH - MARGIN - _LEFT
 _APART = 5.0
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")  # as many lines as there are colours
-_FAILED, _WRONG, _SKIPPED = "✗", "≠", "∅"
+MARKS: Mapping[State, str] = {"fails": "✗", "wrong": "≠", "not available": "∅"}
 _FOOT = (
     "Ratios: time divided by that of the baseline, in the same rounds, with the 95 % interval; above 1 is slower. "
-    f"{_FAILED}: fails. {_WRONG}: wrong outputs. {_SKIPPED}: skipped."
+    f"{MARKS['fails']}: fails. {MARKS['wrong']}: wrong outputs. {MARKS['not available']}: skipped."
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReleasePoint:
-    """A variant under one release."""
-
-    ratio: float | None = None  # To what the section's cases are compared with; None: it was not measured
-    low: float | None = None  # Lower end of its interval; None: it has none
-    high: float | None = None
-    mark: str = ""  # Why it was not measured: it fails, is wrong, or is skipped; "" of what is left out
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,27 +85,15 @@ def release_panels(report: Report) -> list[ReleasePanel]:
 def _panel(section: Section) -> ReleasePanel:
     by_place = {(row.variant, row.toolchain): row for row in section.rows if row.peer is None}
     variants = dict.fromkeys(variant for variant, _ in by_place)
-    lines = {name: [_point(by_place.get((name, release))) for release in section.toolchains] for name in variants}
+    lines = {
+        name: [point_of(by_place.get((name, release)), release) for release in section.toolchains] for name in variants
+    }
     # What is skipped everywhere has nothing to show.
     shown = [
-        name
-        for name, points in lines.items()
-        if any(point.ratio or point.mark in (_FAILED, _WRONG) for point in points)
+        name for name, points in lines.items() if any(point.state in ("measured", "fails", "wrong") for point in points)
     ]
     drawn = {name: lines[name] for name in shown[: len(_MARKERS)]}
     return ReleasePanel(section=section, lines=drawn, rest=len(shown) - len(drawn))
-
-
-def _point(row: Row | None) -> ReleasePoint:
-    if row is None:
-        return ReleasePoint()
-    if row.latency is not None and (row.baseline or (row.status == "same" and row.estimate is None)):
-        return ReleasePoint(ratio=1.0)
-    if row.latency is not None and (estimate := row.estimate) is not None and estimate.ratio > 0:
-        return ReleasePoint(ratio=estimate.ratio, low=estimate.low, high=estimate.high)
-    if row.failure is not None:
-        return ReleasePoint(mark=_WRONG if row.failure.mismatch else _FAILED)
-    return ReleasePoint(mark=_SKIPPED if row.status == "skipped" else "")
 
 
 def _draw_panel(canvas: Canvas, panel: ReleasePanel, floor: float) -> None:
@@ -128,7 +107,7 @@ def _draw_panel(canvas: Canvas, panel: ReleasePanel, floor: float) -> None:
     }
     canvas.heading(f"{section.model} @ {section.device}, {section.against or f'beside {section.baseline}'}")
     canvas.legend((variant, [look]) for variant, look in looks.items())
-    strips = [variant for variant, line in panel.lines.items() if any(point.mark for point in line)]
+    strips = [variant for variant, line in panel.lines.items() if any(point.state in MARKS for point in line)]
     axes = canvas.axes(_LEFT, canvas.down(_PLOT), _LENGTH, _PLOT)
     axes.set(xlim=(-0.5, len(section.toolchains) - 0.5), ylim=(math.log(axis.low), math.log(axis.high)))
     axes.set_yticks([math.log(ratio) for ratio, _ in axis.ticks], [text for _, text in axis.ticks])
@@ -147,7 +126,9 @@ def _draw_panel(canvas: Canvas, panel: ReleasePanel, floor: float) -> None:
         middle = canvas.down(_STRIP) + _STRIP / 2
         canvas.note(_LEFT - 8, middle, cut(variant, _LEFT - 8 - MARGIN), align="right")
         for release, point in enumerate(panel.lines[variant]):
-            canvas.text(_LEFT + column * (release + 0.5), middle, point.mark, size=SMALL, align="center")
+            canvas.text(
+                _LEFT + column * (release + 0.5), middle, MARKS.get(point.state, ""), size=SMALL, align="center"
+            )
     canvas.down(24 + 18)
 
 

@@ -90,6 +90,7 @@ class Report:
     summary: Summary
     comparison: Comparison  # The run as a recorded comparison of its variants with their baseline
     peers: tuple[ComparedRow, ...]  # Other engines against the baseline, as rows of it
+    timings: Timings  # The turns that it recorded
     floor: float = LATENCY.floor  # Relative change of latency below which nothing is called faster or slower
 
     @property
@@ -163,6 +164,7 @@ def build_report(run: Run) -> Report:
         summary=count_rows(run, [row for section in sections for row in section.rows]),
         comparison=comparison,
         peers=tuple(peer.row for peer in of_peers.values()),
+        timings=timings,
         floor=rule.floor,
     )
 

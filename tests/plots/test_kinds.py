@@ -13,7 +13,7 @@ from harness.plots.canvas import LIGHT, Drawing
 from harness.plots.forest import draw_forest
 from harness.plots.memory import MemoryPoint, draw_memory, memory_panels, on_front
 from harness.plots.race import draw_race
-from harness.plots.releases import draw_releases, release_panels
+from harness.plots.releases import MARKS, draw_releases, release_panels
 from harness.plots.roofline import draw_roofline, panels_of
 from harness.plots.timeline import Timeline, draw_timeline
 from harness.plots.variants import bar_panels, draw_variants
@@ -245,7 +245,7 @@ def test_a_line_for_each_variant_over_releases_and_a_mark_where_it_fails_or_is_w
     assert list(panel.lines) == ["stock", "tiled"]
     stock, tiled = panel.lines.values()
     assert [one.ratio for one in stock] == [1.0, pytest.approx(1.5), None]
-    assert [one.mark for one in (*stock, *tiled)] == ["", "", "✗", "≠", "", "∅"]
+    assert [MARKS.get(one.state, "") for one in (*stock, *tiled)] == ["", "", "✗", "≠", "", "∅"]
     texts = set(texts_of(drawn(draw_releases(report))))
     assert {"net @ cpu, beside stock:3.6.0", "stock", "tiled", "3.6.0", "3.7.0", "3.8.0", "✗", "≠"} <= texts
     many = a_report(*(a_row(f"v-{n}", f"3.{release}.0", 1 + n / 10) for n in range(10) for release in range(60)))

@@ -214,6 +214,36 @@ def make_unfinished_run() -> Run:
     return Run(header=make_header(more), builds=whole.builds, rounds=whole.rounds[:14])
 
 
+# What a line does under a release where it is not measured.
+FAILS, WRONG, SKIPPED = "fails", "wrong", "skipped"
+
+
+def make_release_run(lines: Mapping[str, Sequence[float | str]], *releases: str, generations: int = 5) -> Run:
+    """Models of one variant over releases: milliseconds under each, or what happens there instead."""
+    cases, builds, checks, rounds = list[Case](), list[Build](), list[Check](), list[Round]()
+    for model, fates in lines.items():
+        times: dict[str, float] = {}
+        for release, fate in zip(releases, fates, strict=True):
+            case = make_case(model, "stock", name=f"{model}/stock@local-sync:{release}", toolchain=release)
+            case = replace(case, skip="it lacks the flag" if fate == SKIPPED else None, baseline=release == releases[0])
+            cases.append(case)
+            if fate == FAILS:
+                builds.append(make_failed_build(case, message="it exited with 1"))
+            elif fate != SKIPPED:
+                builds.append(make_build(case, code=f"{len(builds) % 256:02x}"))
+            if fate == WRONG:
+                failure = Failure(stage="verify", message="its output 0 differs", mismatch=True)
+                checks.append(make_check(case, "the reference", failure=failure))
+            elif not isinstance(fate, str):
+                times[case.name] = fate * 1e6
+        rounds += make_rounds(cases[-1].group, times, generations=generations, rounds=4, instructions=False)
+    toolchains = tuple(
+        ToolchainRecord(version=release, revision="e4a3b04d7a", compiler_sha256="c0" * 32) for release in releases
+    )
+    header = make_header(tuple(cases), toolchains=toolchains)
+    return Run(header=header, builds=tuple(builds), checks=tuple(checks), rounds=tuple(rounds), finished=True)
+
+
 VARIANTS: dict[str, dict[str, Any]] = {
     **{name: {} for name in ("stock", "channels-last", "im2col", "data-tiling", "fuse-padding", "aggressive-im2col")},
     **{name: {} for name in ("wide-vectors", "pixel-shuffle", "ukernels", "loop-peeling", "forgotten")},
