@@ -165,12 +165,14 @@
 {% endif %}
 {% if form == "fused" %}
 {% print filled(result ~ "_to", "hqe", dtype) %}
-    {{ result }} = iree_linalg_ext.attention <
-      indexing_maps = [{% for axes in ["hqd", "hkd", "hke", ""] + (["hqk"] if causal else []) + ["hqe"] %}{{ ", " if not loop.first }}affine_map<(h, q, e, d, k) -> {{ list(axes) }}>{% endfor %}]
-    > ins({{ query }}, {{ key }}, {{ value }}, {{ result }}_scale{{ ", " ~ result ~ "_mask" if causal }} : {{ type("hqe", dtype) }}, {{ type("hke", dtype) }}, {{ type("hke", dtype) }}, f32{{ ", " ~ type("hqk", dtype) if causal }}) outs({{ result }}_to : {{ type("hqe", dtype) }}) {
+{# In the generic form, since releases before 3.13 spell it otherwise. #}
+    {{ result }} = "iree_linalg_ext.attention"({{ query }}, {{ key }}, {{ value }}, {{ result }}_scale{{ ", " ~ result ~ "_mask" if causal }}, {{ result }}_to) <{
+      indexing_maps = [{% for axes in ["hqd", "hkd", "hke", ""] + (["hqk"] if causal else []) + ["hqe"] %}{{ ", " if not loop.first }}affine_map<(h, q, e, d, k) -> {{ list(axes) }}>{% endfor %}],
+      operandSegmentSizes = array<i32: 1, 1, 1, 1, {{ 1 if causal else 0 }}, 1>
+    }> ({
     ^bb0(%score: f32):
-      iree_linalg_ext.yield %score : f32
-    } -> {{ type("hqe", dtype) }}
+      "iree_linalg_ext.yield"(%score) : (f32) -> ()
+    }) : ({{ type("hqe", dtype) }}, {{ type("hke", dtype) }}, {{ type("hke", dtype) }}, f32{{ ", " ~ type("hqk", dtype) if causal }}, {{ type("hqe", dtype) }}) -> {{ type("hqe", dtype) }}
 {% else %}
 {% print transpose(result ~ "_turned", key, "hke", "hek") %}
 {% print matmul(result ~ "_products", query, "hqe", result ~ "_turned", "hek") %}
