@@ -52,6 +52,7 @@ class Column:
     unit: str = ""  # Of all figures; "" for plain numbers and for words
     # 0: always shown. Where a terminal has too little room, columns of the highest rank are left out first.
     rank: int = 0
+    tones: Sequence[Tone] = ()  # Of each cell; () where a cell has its row's
 
     @property
     def head(self) -> str:
@@ -74,6 +75,7 @@ class Table:
     first: int | None = None
     folded: bool = False  # Whether Markdown folds it away behind its title
     level: int = 3  # Of its heading in Markdown
+    dense: bool = False  # Whether a terminal puts its columns close together, since there are many
 
     @property
     def rows(self) -> int:

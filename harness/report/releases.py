@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Literal
 
@@ -140,16 +140,11 @@ def point_of(row: Row | None, release: str, judged: Mapping[str, Judged] | None 
     is_base = (row.baseline or row.kind == "same") if judged is None else found is None
     has_ratio = estimate is not None and estimate.ratio > 0
     if row.failure is None and row.latency is not None and (has_ratio or is_base):
-        return ReleasePoint(
-            release=release,
-            state="measured",
-            case=row.case,
-            latency_ns=row.latency_ns,
-            ratio=estimate.ratio if estimate is not None else 1.0,
-            low=estimate.low if estimate is not None else None,
-            high=estimate.high if estimate is not None else None,
-            verdict=found.row.verdict if found is not None else None,
-        )
+        point = ReleasePoint(release=release, state="measured", case=row.case, latency_ns=row.latency_ns, ratio=1.0)
+        if estimate is None:
+            return point
+        verdict = found.row.verdict if found is not None else None
+        return replace(point, ratio=estimate.ratio, low=estimate.low, high=estimate.high, verdict=verdict)
     if row.failure is not None:
         state: State = "wrong" if row.failure.mismatch else "fails"
     else:
@@ -180,16 +175,8 @@ def _stretches(line: Line) -> list[Stretch]:
     known = [point for point in line.points if point.state not in ("not available", "not measured")]
     found: list[Stretch] = []
     for (state, expected), group in groupby(known, key=lambda point: (point.state, point.expected)):
-        points = list(group)
-        found.append(
-            Stretch(
-                line=line,
-                state=state,
-                expected=expected,
-                first=points[0].release,
-                last=points[-1].release,
-                why=points[0].why,
-                before=found[-1].state if found else None,
-            )
-        )
+        first, last = (points := list(group))[0], points[-1]
+        before = found[-1].state if found else None
+        ends = {"first": first.release, "last": last.release, "why": first.why}
+        found.append(Stretch(line=line, state=state, expected=expected, before=before, **ends))
     return found

@@ -42,6 +42,8 @@ from harness.report.page import (
     listed,
 )
 from harness.report.pages import View, commit_name, foot, opening, pictures_of
+from harness.report.releases import MANY, Releases, releases_of
+from harness.report.releases_page import releases_parts, releases_verdict
 from harness.report.run_fields import ir_columns, main_columns, roofline_line
 from harness.report.run_report import (
     Report,
@@ -69,17 +71,18 @@ def page(report: Report, view: View) -> Page:
 
 
 def _terminal_page(report: Report, view: View) -> Page:
-    header = report.header
+    header, over = report.header, _over_releases(report)
     return Page(
         parts=(
             Heading(header.suite_name, aside=f"{header.started}, run {header.id}"),
             Paragraph(header.suite_description),
-            Paragraph(run_line(report), "dim"),
+            Paragraph(run_line(report, releases=over is None), "dim"),
             *_hosts(report),
             Warnings(notes_of(report)),
-            *_sections(report),
+            *(_sections(report) if over is None else releases_parts(over, report.floor)),
             *cause_details(_fates(report, view, *_LOST)),
-            Paragraph(legend(report), "dim"),
+            Paragraph(legend(report) if over is None else "", "dim"),
+            Paragraph("" if over is None else releases_verdict(over), "strong"),
             Paragraph(outcome(report), "strong"),
             *map(Paragraph, _closing(report)),
             Steps(next_steps(report, view.folder(report.header.id))),
@@ -88,38 +91,52 @@ def _terminal_page(report: Report, view: View) -> Page:
 
 
 def _github_page(report: Report, view: View) -> Page:
-    header, full, folder = report.header, view.full, view.folder(report.header.id)
+    header, full, folder, over = report.header, view.full, view.folder(report.header.id), _over_releases(report)
+    every = full or over is None  # Of many releases a comment has no list of cases
     commit = commit_name(view.links.head_commit_url)
     of_commit = ("commit ", commit, ", ") if commit else ()
-    made = f", {header.started}, with no base to compare with: {run_line(report)}"
+    made = f", {header.started}, with no base to compare with: {run_line(report, releases=every)}"
     subject = (*of_commit, "run ", Name(header.id), " of ", Name(header.suite), made)
     attention = "" if report.summary.exit_code is ExitCode.OK else "🚨 Needs attention: "
     lost = _fates(report, view, *_LOST)
     results = _sections(report)
-    if not full and len(report.sections) > MOST_SHOWN:
-        results = [Fold(f"Of {len(report.sections)} models and devices", results)]
+    if over is not None or (not full and len(report.sections) > MOST_SHOWN):
+        whole = "Each model and device by itself"
+        results = [Fold(whole if over is not None else f"Of {len(report.sections)} models and devices", results)]
     return Page(
         marker=("report", header.suite_name),
         title=view.title(header.suite),
-        verdict=f"{attention}{outcome(report)}",
+        verdict=f"{attention}{f'{releases_verdict(over)} ' if over else ''}{outcome(report)}",
         parts=(
             *opening(subject, next_steps(report, folder), view),
             Warnings(notes_of(report)),
-            *cause_table(lost, title="Failed Cases 🚨"),
+            *(releases_parts(over, report.floor) if over else ()),
+            *(cause_table(lost, title="Failed Cases 🚨") if every else ()),
             *cause_details(lost),
             *pictures_of(view, folded=False),
             *_hosts(report),
-            *(part for group in header.groups for part in side_by_side(group, report, full=full)),
-            *changed_lists(report.comparison, view, titles=partial(_title, report.baseline)),
-            Heading("Results"),
-            Paragraph(legend(report), "dim"),
-            *results,
+            *(_by_case(report, view, results) if every else (Heading("Notes"),)),
             Bullets(_closing(report)),
             *(_outputs(report) if full else ()),
             *_commands(report),
         ),
         foot=foot(view.links, f"harness report {shlex.quote(folder)} --format markdown --full"),
     )
+
+
+def _over_releases(report: Report) -> Releases | None:
+    return releases_of(report) if len(report.header.toolchains) >= MANY else None
+
+
+def _by_case(report: Report, view: View, results: Sequence[Part]) -> list[Part]:
+    """Variants side by side, what changed, and a table for each model and device."""
+    return [
+        *(part for group in report.header.groups for part in side_by_side(group, report, full=view.full)),
+        *changed_lists(report.comparison, view, titles=partial(_title, report.baseline)),
+        Heading("Results"),
+        Paragraph(legend(report), "dim"),
+        *results,
+    ]
 
 
 def _title(baseline: str, metric: str, verdict: Verdict) -> str:

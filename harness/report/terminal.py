@@ -145,19 +145,21 @@ class _Writer:
     def _rows(self, table: Table) -> None:
         columns = [column for column in table.columns if column.kind != "sentence"]
         sentences = [column for column in table.columns if column.kind == "sentence" and any(column.cells)]
-        fit = _fitting(columns, self._console.width)
-        room = _room(fit, self._console.width)
+        gap = _GAP - table.dense
+        fit = _fitting(columns, self._console.width, gap)
+        room = _room(fit, self._console.width, gap)
         beside = [column for column in sentences if _width(column) <= room and not _repeats(column)][:1]
         drawing = RichTable(
-            box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, _GAP - 1, 0, 0), header_style="bold"
+            box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, gap - 1, 0, 0), header_style="bold"
         )
         for column in (*fit, *beside):
             justify = "right" if column.kind == "number" else "left"
             drawing.add_column(_head(column), justify=justify, overflow="fold")  # type: ignore[arg-type]
         for row in _shown(table):
-            style = _STYLES[table.tones[row]] if table.tones else ""
+            tone = table.tones[row] if table.tones else ""
+            tones = [column.tones[row] if column.tones else tone for column in fit]
             drawing.add_row(
-                *(Text(_cell(column, row), style=style) for column in fit),
+                *(Text(_cell(column, row), style=_STYLES[tone]) for column, tone in zip(fit, tones, strict=True)),
                 *(Text(_cell(column, row)) for column in beside),
             )
         self._console.print(drawing)
@@ -210,15 +212,15 @@ def _belongs(part: Part, last: Part) -> bool:
     return isinstance(part, Paragraph | Warnings | Code | Steps | Bullets)
 
 
-def _fitting(columns: Sequence[Column], width: int) -> list[Column]:
+def _fitting(columns: Sequence[Column], width: int, gap: int) -> list[Column]:
     fit = list(columns)
-    while _room(fit, width) < -_GAP and any(column.rank for column in fit):
+    while _room(fit, width, gap) < -gap and any(column.rank for column in fit):
         fit.remove(max(fit, key=lambda column: column.rank))
     return fit
 
 
-def _room(columns: Sequence[Column], width: int) -> int:
-    return width - sum(_width(column) + _GAP for column in columns)
+def _room(columns: Sequence[Column], width: int, gap: int) -> int:
+    return width - sum(_width(column) + gap for column in columns)
 
 
 def _width(column: Column) -> int:

@@ -19,11 +19,15 @@ from harness.report.rows import rows_of
 from harness.report.run_report import build_report
 from harness.suite.cases import across_toolchains
 from tests.report.builders import (
+    FAILS,
+    SKIPPED,
+    WRONG,
     make_build,
     make_case,
     make_check,
     make_failed_build,
     make_header,
+    make_release_run,
     make_rounds,
     make_small_run,
     row_of,
@@ -280,3 +284,40 @@ def test_a_shard_says_which_it_is_and_may_have_nothing_to_measure(run: Run) -> N
         for header in (shard.header, run.header)
     ]
     assert statuses == [ExitCode.OK, ExitCode.CASE_FAILED]
+
+
+def test_a_run_of_many_releases_is_one_table_with_its_steps_and_failures() -> None:
+    """A narrow terminal leaves out the releases at which the least happens, and says which."""
+    releases = [f"3.{number}.0" for number in range(12)]
+    lines: dict[str, list[float | str]] = {
+        "softmax": [*[1.0] * 5, *[28.1] * 7],
+        "conv": [SKIPPED, *[2.0] * 9, FAILS, 2.0],
+        "norm": [*[3.0] * 10, WRONG, WRONG],
+    }
+    run = make_release_run(lines, *releases)
+    text = render(run, "terminal", width=100)
+    assert " (3.0)  3.0" in text and "3.11.0" not in text.split("Columns hidden")[0].split("line")[1]
+    assert "Columns hidden: 3." not in render(run, "terminal", width=140)
+    row = next(line for line in text.splitlines() if line.startswith("softmax/stock@local-sync "))
+    assert row.split()[1:4] == ["1.00", "ms", "1.00"] and row.split()[-3:] == ["▲28.1", "28.1", "ms"]
+    row = next(line for line in text.splitlines() if line.startswith("conv/stock@local-sync "))
+    assert row.split()[1:4] == ["-", "n/a", "1.00"] and "fails" in row
+    comment = render(run, "markdown")
+    assert comment.count("| line |") == 1 and "Benchmark Name" not in comment
+    assert "- `softmax/stock@local-sync`: 28.1 [" in comment and "times as slow from 3.4.0 to 3.5.0" in comment
+    assert "- 3.10.0 to 3.11.0: `norm/stock@local-sync`: wrong output: its output 0 differs" in comment
+    assert ": 3 lines over 12 releases: 1 step, up to 28.1 times; 2 lines fail or are wrong" in comment
+    full = render(run, "markdown", full=True)
+    assert (
+        "| line |" in full and "<summary>Each model and device by itself</summary>" in full and "Failed Cases" in full
+    )
+    found = json.loads(render(run, "json"))
+    assert [step["after"] for step in found["steps"]] == ["3.5.0"] and found["steps"][0]["verdict"] == "regressed"
+    assert [point["state"] for point in found["lines"][1]["points"]].count("fails") == 1
+    assert "lines" not in json.loads(render(make_release_run({"m": [1.0, 2.0]}, "3.4.0", "3.5.0"), "json"))
+
+
+def test_what_looks_like_a_step_of_too_few_generations_is_told_apart() -> None:
+    run = make_release_run({"m": [1.0, 2.0, 2.0]}, "3.4.0", "3.5.0", "3.6.0", generations=1)
+    text = render(run, "terminal", width=120)
+    assert "Beyond 10 % and not decided: m/stock@local-sync 2.00 from 3.4.0 to 3.5.0\n" in text
