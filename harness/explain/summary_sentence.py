@@ -81,25 +81,37 @@ def labels_of(base: SideFacts, head: SideFacts) -> Labels:
 
 def explanation_sentence(explanation: Explanation) -> str:
     """How much the latency changes, in which dispatches, and what differs there; what is left where nothing does."""
-    labels = labels_of(explanation.base, explanation.head)
+    subject = f"The compile of {explanation.case}" if explanation.method == "passes" else explanation.case
+    how_much = _how_much(explanation.latency, labels_of(explanation.base, explanation.head))
+    cause = cause_of(explanation)
+    return f"{subject} {how_much}: {cause}." if cause else f"{subject} {how_much}."
+
+
+def cause_of(explanation: Explanation) -> str:
+    """Where the time goes and what differs there, as clauses; "" where nothing is certain of that."""
     if explanation.method == "passes":
-        return f"The compile of {explanation.case} {_how_much(explanation.latency, labels)}: {_passes(explanation)}."
-    how_much = f"{explanation.case} {_how_much(explanation.latency, labels)}"
+        return _passes(explanation)
     if not explanation.schedule and not any(part.differs_at for part in explanation.parts):
-        return f"{how_much}: {_what_is_left(explanation)}."
-    where = _where(explanation)
-    return f"{how_much}: {'; '.join(where)}." if where else f"{how_much}."
+        return _what_is_left(explanation)
+    return "; ".join(_where(explanation))
+
+
+def change_sentence(latency: Row, labels: Labels, cause: str = "") -> str:
+    """How much a row's latency changes, with the interval of its ratio, and why."""
+    how_much = _how_much(latency, labels, interval=True)
+    return f"{latency.case} {how_much}: {cause}." if cause else f"{latency.case} {how_much}."
 
 
 # --- how much ---
 
 
-def _how_much(latency: Row, labels: Labels) -> str:
+def _how_much(latency: Row, labels: Labels, *, interval: bool = False) -> str:
     if latency.base_value is None or latency.head_value is None:
         return "has no latency on both sides"
     base, head = time_text(latency.base_value), time_text(latency.head_value)
+    ends = (latency.ci_low, latency.ci_high) if interval else (None, None)
     if latency.verdict in _CHANGED:
-        return f"goes from {base} on {labels[0]} to {head} on {labels[1]}{_ratio(latency.ratio)}"
+        return f"goes from {base} on {labels[0]} to {head} on {labels[1]}{_ratio(latency.ratio, *ends)}"
     times = on(labels, base, head)
     if latency.lacked_time and latency.reason:
         return f"is not decided ({times}; {latency.reason})"
@@ -108,12 +120,14 @@ def _how_much(latency: Row, labels: Labels) -> str:
     return f"takes as long on both sides ({times})"
 
 
-def _ratio(ratio: float | None) -> str:
+def _ratio(ratio: float | None, low: float | None = None, high: float | None = None) -> str:
+    """` (+4.2 %)` or ` (28.1 times)`, with the interval where its ends are given: ` (28.1 times [27.9, 28.4])`."""
     if ratio is None:
         return ""
-    if _PERCENT[0] < ratio < _PERCENT[1]:
-        return f" ({(ratio - 1) * 100:+.3g} %)"
-    return f" ({ratio:.3g} times)"
+    is_share = _PERCENT[0] < ratio < _PERCENT[1]
+    ends = [f"{(end - 1) * 100:+.3g}" if is_share else f"{end:.3g}" for end in (ratio, low, high) if end is not None]
+    interval = f" [{ends[1]}, {ends[2]}]" if len(ends) > 2 else ""
+    return f" ({ends[0]} {'%' if is_share else 'times'}{interval})"
 
 
 def _change_ns(explanation: Explanation) -> float:
