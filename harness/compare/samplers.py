@@ -22,7 +22,7 @@ from harness.measure import Calibration, Group, Loadable, LoadableModule, Settin
 from harness.models.inputs import Argument
 from harness.process import Limits
 from harness.records.case import Case
-from harness.records.run import Build, Lost, ModelRecord, Round
+from harness.records.run import Build, Lost, Round
 from harness.stats.pairing import FloatArray, tabulate_rounds
 from harness.stats.rule import Rule
 from harness.toolchain import Toolchain
@@ -59,28 +59,22 @@ def words_of_modules(base: Module, head: Module) -> str:
 
 def find_module(side: Side, case: Case, toolchain: Toolchain) -> Module:
     """Find a compiled case's module, arguments and weights in the cache."""
-    cache, build, model = cache_root(), side.evidence.builds[case.name], side.evidence.models[case.model]
-    builds = BuildCache(cache)
+    build, model = side.evidence.builds[case.name], side.evidence.models[case.model]
+    builds = BuildCache(cache_root())
     kept = builds.find(build.cache_key, case.name)
     if kept is None or kept.module_sha256 != build.module_sha256:
         raise CacheMiss(f"the module of {case.name} in {side.label} is no longer in the cache")
-    if not model.mlir or not (cache / model.mlir).is_file():
-        raise CacheMiss(f"the model of {case.name} in {side.label} is no longer in the cache")
-    folder = side.root / Path(side.run.header.suite).parent
-    parameters = {scope: folder / file for scope, file in model.parameter_files.items()}
-    for scope, file in parameters.items():
-        if not file.is_file():
-            raise CacheMiss(f"the weights {scope!r} of {case.name} in {side.label} are not at {file}")
+    mlir, arguments, parameters = find_model(side, case)
     return Module(
         case=case,
         build=build,
-        mlir=builds.program(build) or cache / model.mlir,
+        mlir=builds.program(build) or mlir,
         files=builds.files(build),
         loadable=LoadableModule(
             name=case.name,
             module=builds.module(build),
             function=model.function,
-            arguments=tuple(argument.for_worker() for argument in _arguments(side, case, model, cache)),
+            arguments=tuple(argument.for_worker() for argument in arguments),
             parameters=parameters,
             run_flags=case.run_flags,
             toolchain=toolchain,
@@ -88,7 +82,16 @@ def find_module(side: Side, case: Case, toolchain: Toolchain) -> Module:
     )
 
 
-def _arguments(side: Side, case: Case, model: ModelRecord, cache: Path) -> list[Argument]:
+def find_model(side: Side, case: Case) -> tuple[Path, list[Argument], dict[str, Path]]:
+    """Find the program of a case's model, its arguments and its weights by scope."""
+    cache, model = cache_root(), side.evidence.models[case.model]
+    if not model.mlir or not (cache / model.mlir).is_file():
+        raise CacheMiss(f"the model of {case.name} in {side.label} is no longer in the cache")
+    folder = side.root / Path(side.run.header.suite).parent
+    parameters = {scope: folder / file for scope, file in model.parameter_files.items()}
+    for scope, file in parameters.items():
+        if not file.is_file():
+            raise CacheMiss(f"the weights {scope!r} of {case.name} in {side.label} are not at {file}")
     if len(model.arguments) != len(model.inputs):
         raise CacheMiss(f"{side.label} was made by a harness that did not keep what {case.name} is called with")
     arguments = [
@@ -97,7 +100,7 @@ def _arguments(side: Side, case: Case, model: ModelRecord, cache: Path) -> list[
     ]
     if not all(argument.file.is_file() for argument in arguments):
         raise CacheMiss(f"the inputs of {case.name} in {side.label} are no longer in the cache")
-    return arguments
+    return cache / model.mlir, arguments, parameters
 
 
 @dataclass

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -38,7 +38,7 @@ class ModelArtifact:
     @property
     def parameter_flags(self) -> tuple[str, ...]:
         """What follows --parameters=, one a scope, for a tool that runs in a folder with `input_files`."""
-        scopes = zip(self.parameters, _weight_names(self), strict=True)
+        scopes = zip(self.parameters, files_by_name((), self.parameters.values()), strict=True)
         return tuple(f"{scope}={name}" if scope else name for scope, name in scopes)
 
 
@@ -119,14 +119,13 @@ def _relative(file: Path, folder: Path) -> str:
 
 def input_files(artifact: ModelArtifact) -> dict[str, Path]:
     """Files that a case of this model reads beside its module, by the name under which command lines know them."""
-    arguments = {argument.file.name: argument.file for argument in artifact.arguments}
-    weights = dict(zip(_weight_names(artifact), artifact.parameters.values(), strict=True))
-    return {**arguments, **weights}
+    return files_by_name([argument.file for argument in artifact.arguments], artifact.parameters.values())
 
 
-def _weight_names(artifact: ModelArtifact) -> list[str]:
-    """Names of the files of external weights; a scope may hold any character, so they are numbered."""
-    return [f"parameters{number}{file.suffix}" for number, file in enumerate(artifact.parameters.values())]
+def files_by_name(arguments: Iterable[Path], weights: Iterable[Path]) -> dict[str, Path]:
+    """Arguments by their own names; a scope of weights may hold any character, so those are numbered."""
+    numbered = {f"parameters{number}{file.suffix}": file for number, file in enumerate(weights)}
+    return {**{file.name: file for file in arguments}, **numbered}
 
 
 def lay_out(folder: Path, module: Path, artifact: ModelArtifact, files: Sequence[Path] = ()) -> Path:

@@ -44,8 +44,7 @@ def repro_lines(
     folder, module = _file_name(exported), f"{_file_name('.'.join(parts))}.vmfb"
 
     def line(command: Sequence[str]) -> str:
-        kept = (argument for argument in command if not argument.startswith(_LEFT_OUT))
-        return shlex.join(_translated(argument, folder, module, build.files) for argument in kept)
+        return shlex.join(translated(command, f"{folder}/", module, build.files))
 
     variant = ["--variant", case.variant, "--device", case.device] if case.plugins else []
     lines = [shlex.join(["harness", "export", suite, case.model, *variant, "--out", folder])]
@@ -64,15 +63,19 @@ def repro_lines(
     return tuple(lines)
 
 
-def _translated(argument: str, folder: str, module: str, files: Sequence[str]) -> str:
-    """An argument of a recorded command, with the file in it named as it lies after `harness export`."""
+def translated(command: Sequence[str], place: str, module: str, files: Sequence[str]) -> list[str]:
+    """A recorded command with its files named as they lie in a place, which is "" or ends in a slash."""
+    return [_translated(argument, place, module, files) for argument in command if not argument.startswith(_LEFT_OUT)]
+
+
+def _translated(argument: str, place: str, module: str, files: Sequence[str]) -> str:
     for path in files:
-        argument = argument.replace(f"=./{path}", f"={path}").replace(f"={path}", f"={folder}/{path}")
+        argument = argument.replace(f"=./{path}", f"={path}").replace(f"={path}", f"={place}{path}")
     match = _FILE_ARGUMENT.fullmatch(argument)
     if match is None:
         return argument
     file = match["file"] or match["weights"]
-    return f"{match['before'] or match['scope'] or ''}{folder}/{module if file == _MODULE else file}"
+    return f"{match['before'] or match['scope'] or ''}{place}{module if file == _MODULE else file}"
 
 
 def _file_name(text: str) -> str:

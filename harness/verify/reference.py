@@ -38,7 +38,7 @@ from harness.verify.sampled import PLACES as SAMPLED
 
 _FOLDER = "references"
 _CONVERSION_S = 120.0
-_ADVICE = '; where that is what is wrong, give expected files, or set check = "none" and say why'
+ADVICE = '; where that is what is wrong, give expected files, or set check = "none" and say why'
 _LONGEST = 200
 _KILLED = "SIGKILL"
 # Sums of f16 and bf16 may be rounded on the way or not.
@@ -231,7 +231,7 @@ def kept_reference(key: str, source: str = "") -> Right | None:
         kinds=kinds,
         axes=axes,
         key=key,
-        advice=_ADVICE,
+        advice=ADVICE,
         keeps_state=answer["state"],
     )
 
@@ -321,4 +321,4 @@ def _interpreted(runnable: Runnable, why: str, compile_limits: Limits, call_limi
             outputs = replace(runnable, case=case, build=build, folder=folder).outputs(call_limits)
         except CaseError as error:
             return f"{source}: {one_line(str(error))[:_LONGEST]}"
-    return Right(source=f"{source}, since {why}", outputs=outputs, advice=_ADVICE)
+    return Right(source=f"{source}, since {why}", outputs=outputs, advice=ADVICE)
