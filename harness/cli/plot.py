@@ -48,7 +48,7 @@ class PlotOptions(Filtered):
         theme: For a light page or a dark one.
         series: Of a timeline: the series' id, or its case's name (its latency), or `case metric`; shell patterns.
         everything: Of a timeline: runs with the tag experiment too.
-        top: How many rows, parts, models or devices are drawn at most; the rest is counted.
+        top: How many rows, parts, models, devices or lines are drawn at most; the rest is counted.
     """
 
     path: str
@@ -68,8 +68,9 @@ def plot(options: PlotOptions) -> int:
     forest: ratios with their intervals; of a comparison, or of a run's variants against its baseline. variants: bars
     of what each variant of a model takes. memory: latency against memory, with the Pareto front. roofline: what each
     case computes a second, below what the machine's cores and memory allow. timeline: one series over all runs, with
-    its change points. releases: each case of a run over its releases of IREE, beside the first one. waterfall: from the
-    latency of base to that of head, a bar for each part that changed. race: the candidates of a tuning over its budget.
+    its change points. releases: each case of a run over its releases of IREE, beside the first one. heatmap: all of
+    them x releases in one picture, each beside its best release. waterfall: from the latency of base to that of head, a
+    bar for each part that changed. race: the candidates of a tuning over its budget.
     """
     form = _FORMATS.get(options.out.suffix.lower())
     if form is None:

@@ -71,19 +71,23 @@ class Timings:
     def __init__(self, side: Side) -> None:
         """Tabulate the rounds of all groups."""
         self.side = side
+        self._medians: dict[str, FloatArray] = {}
         self.groups: Mapping[str, GroupTimes] = {
             group: tabulate_rounds(side.evidence.rounds.get(group, ())) for group in side.groups
         }
 
     def timed(self, case: Case) -> Case:
         """The case whose turns tell what `case` takes: itself, or the one that stands for its module."""
-        if self.groups[case.group].medians(case.name).size:
-            return case
-        return self.side.stand_ins.get(case.name, case)
+        return case if self._own(case).size else self.side.stand_ins.get(case.name, case)
 
     def medians(self, case: Case) -> FloatArray:
         """Nanoseconds per call of each generation that measured it, or its stand-in; shape (generations,)."""
-        return self.groups[case.group].medians(self.timed(case).name)
+        return self._own(self.timed(case))
+
+    def _own(self, case: Case) -> FloatArray:
+        if case.name not in self._medians:  # many pairs ask for it
+            self._medians[case.name] = self.groups[case.group].medians(case.name)
+        return self._medians[case.name]
 
     def within(self, pair: Pair, rule: Rule) -> Estimate | None:
         """Both sides of a pair were measured side by side in this run; None where no round has both."""

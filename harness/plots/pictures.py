@@ -7,6 +7,7 @@ from typing import Literal
 from harness.errors import RunError, UsageError
 from harness.plots.canvas import THEMES, Drawing
 from harness.plots.forest import draw_forest
+from harness.plots.heatmap import draw_heatmap
 from harness.plots.memory import draw_memory
 from harness.plots.race import draw_race
 from harness.plots.releases import draw_releases
@@ -22,11 +23,17 @@ from harness.report.run_report import Report, verdict
 from harness.report.units import tidy
 from harness.store.folders import COMPARISON, EXPLANATION, RUN, TUNING
 
-Kind = Literal["forest", "variants", "memory", "roofline", "releases", "timeline", "waterfall", "race"]
+Kind = Literal["forest", "variants", "memory", "roofline", "releases", "heatmap", "timeline", "waterfall", "race"]
 # What a comment calls its picture.
 _TITLES: dict[Kind, str] = {"forest": "Ratios with their intervals", "variants": "Latency of each variant"}
-RUN_KINDS: tuple[Kind, ...] = ("roofline", "forest", "variants", "memory", "releases")
-_OF_RUNS = {"variants": draw_variants, "memory": draw_memory, "releases": draw_releases, "roofline": draw_roofline}
+RUN_KINDS: tuple[Kind, ...] = ("roofline", "forest", "variants", "memory", "releases", "heatmap")
+_OF_RUNS = {
+    "variants": draw_variants,
+    "memory": draw_memory,
+    "releases": draw_releases,
+    "roofline": draw_roofline,
+    "heatmap": draw_heatmap,
+}
 
 Keep = Callable[[str], bool]
 Source = Comparison | Report | Explanation | Tuning

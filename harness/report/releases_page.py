@@ -67,7 +67,7 @@ def _undecided(found: Releases) -> Sentence:
 
 
 def _columns(found: Releases) -> list[Column]:
-    heads = [_head(name) for name in found.names]
+    heads = [short_release(name) for name in found.names]
     # A narrow terminal leaves out first the releases at which the least happens, of such the oldest.
     moves = dict.fromkeys(reversed(found.names), 0.0)
     for step in found.neighbours:
@@ -90,7 +90,7 @@ def _latency(found: Releases, place: int, release: str) -> Column:
     return Column("time", cells, kind="number", unit=release)
 
 
-def _head(release: str) -> tuple[str, str]:
+def short_release(release: str) -> tuple[str, str]:
     """As narrow as it can be: `3.13` of 3.13.0; and what stands below it, as `+local`."""
     parts = _RELEASE.fullmatch(release)
     return (parts[1], parts[2] or "") if parts else (release, "")

@@ -152,6 +152,18 @@ def assert_readable(svg: bytes) -> None:
             assert apart or abs(y - other_y) >= 6, (text, other)
 
 
+def luminance(color: str) -> float:
+    """Relative luminance, as WCAG 2.2 defines it."""
+    parts = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(color: str, other: str) -> float:
+    low, high = sorted((luminance(color), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
 def _first(pattern: str, text: str) -> str:
     found = re.search(pattern, text)
     assert found is not None, (pattern, text)

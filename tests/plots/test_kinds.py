@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from harness.errors import RunError
-from harness.plots.canvas import LIGHT, Drawing
+from harness.plots.canvas import DARK, LIGHT, Drawing, Theme
 from harness.plots.forest import draw_forest
+from harness.plots.heatmap import draw_heatmap, shade
 from harness.plots.memory import MemoryPoint, draw_memory, memory_panels, on_front
 from harness.plots.race import draw_race
 from harness.plots.releases import MARKS, draw_releases, release_panels
@@ -28,13 +29,26 @@ from tests.plots.conftest import (
     SVG,
     assert_readable,
     change_at,
+    contrast,
+    luminance,
     make_points,
     make_report,
     root_of,
     texts_of,
     written_in,
 )
-from tests.report.builders import make_case, make_comparison, make_header, make_rounds, make_row, make_timed
+from tests.report.builders import (
+    FAILS,
+    SKIPPED,
+    WRONG,
+    make_case,
+    make_comparison,
+    make_header,
+    make_release_run,
+    make_rounds,
+    make_row,
+    make_timed,
+)
 from tests.report.explanations import PIPELINE, make_explanation, make_part
 from tests.report.tunings import MOMENTS, make_tuning
 
@@ -335,3 +349,34 @@ def test_many_changes_and_many_toolchains_leave_no_text_on_another() -> None:
     changes = [change_at(at, at, at, float(values[at - 1]), float(values[at])) for at in range(6, len(values), 6)]
     points = make_points(list(values), [f"3.14.0rc{number}" for number in range(len(values))])
     assert "40 steps" not in texts_of(drawn(draw_timeline(points, changes)))
+
+
+# --- Heat map ---
+
+
+def test_a_heat_map_has_each_line_beside_its_best_release_in_the_order_of_changes() -> None:
+    releases = ("3.5.0", "3.6.0", "3.7.0", "3.8.0rc1")
+    lines: dict[str, list[float | str]] = {
+        "even": [1.0, 1.0, 1.0, 1.0],
+        "broken": [FAILS, 1.0, WRONG, 1.0],
+        "late": [SKIPPED, 1.0, 1.0, 1.5],
+        "early": [4.0, 1.0, 1.0, 1.0],
+    }
+    report = build_report(make_release_run(lines, *releases))
+    svg = drawn(draw_heatmap(report))
+    texts = texts_of(svg)
+    in_order = ["early/stock", "late/stock", "broken/stock", "even/stock"]
+    assert [text for text in texts if text.endswith("/stock")] == in_order
+    assert {"3.5", "3.8", "rc1", "✗", "≠"} <= {*texts} and sum(text in ("4.00", "1.50") for text in texts) == 2
+    assert "1.00" not in texts
+    few = texts_of(drawn(draw_heatmap(report, 1)))
+    assert "early/stock" in few and "late/stock" not in few
+    assert "Not drawn: 3 more lines, which change less." in few
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK])
+def test_a_longer_time_is_a_stronger_shade_that_the_themes_ink_can_be_read_on(theme: Theme) -> None:
+    grounds = [luminance(shade(theme, ratio)) for ratio in (1.0, 1.1, 2.0, 8.0, 16.0, 400.0)]
+    distances = [abs(ground - luminance(theme.ground)) for ground in grounds]
+    assert distances == sorted(distances) and distances[0] < 0.01 and distances[-1] > 0.1
+    assert all(contrast(shade(theme, ratio), theme.ink) >= 4.5 for ratio in (1.0, 2.0, 400.0))

@@ -27,6 +27,7 @@ from tests.plots.conftest import (
     SVG,
     assert_readable,
     change_at,
+    contrast,
     make_points,
     make_report,
     root_of,
@@ -41,18 +42,6 @@ from tests.report.tunings import make_tuning
 PUBLISHED = Path(__file__).parents[2] / "results" / "published" / "esrgan"
 GITHUB = {"light": "#ffffff", "dark": "#0d1117"}
 UNCHANGED = make_timed("mm/stock@cpu", 2.4, 1.0007, "unchanged")
-
-
-def luminance(color: str) -> float:
-    """Relative luminance, as WCAG 2.2 defines it."""
-    parts = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def contrast(color: str, other: str) -> float:
-    low, high = sorted((luminance(color), luminance(other)))
-    return (high + 0.05) / (low + 0.05)
 
 
 @pytest.mark.parametrize(("name", "theme"), THEMES.items(), ids=THEMES)
