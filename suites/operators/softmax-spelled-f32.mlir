@@ -1,0 +1,43 @@
+// A softmax of rows, spelled out: largest, powers, sums, quotients.
+func.func @main(%x: tensor<1024x1024xf32>) -> tensor<1024x1024xf32> {
+  %zero = arith.constant 0.0 : f32
+  %least = arith.constant 0xFF800000 : f32
+  %empty = tensor.empty() : tensor<1024x1024xf32>
+  %row = tensor.empty() : tensor<1024xf32>
+  %lowest = linalg.fill ins(%least : f32) outs(%row : tensor<1024xf32>) -> tensor<1024xf32>
+  %nothing = linalg.fill ins(%zero : f32) outs(%row : tensor<1024xf32>) -> tensor<1024xf32>
+  %largest = linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
+    iterator_types = ["parallel", "reduction"]
+  } ins(%x : tensor<1024x1024xf32>) outs(%lowest : tensor<1024xf32>) {
+  ^bb0(%in: f32, %most: f32):
+    %r = arith.maximumf %in, %most : f32
+    linalg.yield %r : f32
+  } -> tensor<1024xf32>
+  %powers = linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i, j)>],
+    iterator_types = ["parallel", "parallel"]
+  } ins(%x, %largest : tensor<1024x1024xf32>, tensor<1024xf32>) outs(%empty : tensor<1024x1024xf32>) {
+  ^bb0(%in: f32, %most: f32, %out: f32):
+    %shifted = arith.subf %in, %most : f32
+    %r = math.exp %shifted : f32
+    linalg.yield %r : f32
+  } -> tensor<1024x1024xf32>
+  %totals = linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
+    iterator_types = ["parallel", "reduction"]
+  } ins(%powers : tensor<1024x1024xf32>) outs(%nothing : tensor<1024xf32>) {
+  ^bb0(%in: f32, %sum: f32):
+    %r = arith.addf %sum, %in : f32
+    linalg.yield %r : f32
+  } -> tensor<1024xf32>
+  %result = linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i, j)>],
+    iterator_types = ["parallel", "parallel"]
+  } ins(%powers, %totals : tensor<1024x1024xf32>, tensor<1024xf32>) outs(%empty : tensor<1024x1024xf32>) {
+  ^bb0(%in: f32, %total: f32, %out: f32):
+    %r = arith.divf %in, %total : f32
+    linalg.yield %r : f32
+  } -> tensor<1024x1024xf32>
+  return %result : tensor<1024x1024xf32>
+}
