@@ -31,20 +31,21 @@ def draw_heatmap(report: Report, top: int | None = None) -> Drawing:
     """A row for each line, by device; with `top` only those that change most."""
     found = releases_of(report)
     moves = {line.name: _largest_move(line) for line in found.lines}
-    shown = sorted(found.lines, key=lambda line: -abs(moves[line.name][1]))[: top or _MOST_LINES]
+    lines = [line for line in found.lines if any(point.state != "not available" for point in line.points)]
+    shown = sorted(lines, key=lambda line: -abs(moves[line.name][1]))[: top or _MOST_LINES]
     shown.sort(key=lambda line: (line.device, moves[line.name][0], -moves[line.name][1]))
 
     def paint(canvas: Canvas) -> None:
         _scale(canvas)
-        for device, lines in groupby(shown, key=lambda line: line.device):
+        for device, of_device in groupby(shown, key=lambda line: line.device):
             canvas.heading(f"on {device}")
-            _draw_lines(canvas, found, list(lines), low=len(shown) >= _MANY)
-        rest = len(found.lines) - len(shown)
+            _draw_lines(canvas, found, list(of_device), low=len(shown) >= _MANY)
+        rest = len(lines) - len(shown)
         canvas.foot(_FOOT, f"Not drawn: {plural(rest, 'more line')}, which change less." if rest else "")
 
     title = f"{report.header.suite_name}: time under each release of IREE, beside the best one"
-    lines = [releases_verdict(found), run_line(report, releases=False)]
-    return Drawing(kind="Heat map", title=title, lines=lines, paint=paint)
+    about = [releases_verdict(found), run_line(report, releases=False)]
+    return Drawing(kind="Heat map", title=title, lines=about, paint=paint)
 
 
 def beside_best(line: Line) -> list[float | None]:

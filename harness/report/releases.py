@@ -86,6 +86,11 @@ class Stretch:
     why: str
     before: State | None  # The state that it has before; None: it is the line's first
 
+    @property
+    def is_bad(self) -> bool:
+        """Whether it fails or is wrong there, and is not expected to."""
+        return self.state in ("fails", "wrong") and not self.expected
+
 
 @dataclass(frozen=True, kw_only=True)
 class Releases:

@@ -61,6 +61,7 @@ from harness.report.run_report import verdict as outcome
 from harness.report.run_rows import Row, Section, Status, side_label
 from harness.report.units import Unit, unit_of
 from harness.store.files import log_path
+from harness.text import plural
 
 _LOST: tuple[Status, ...] = ("failed", "missing")
 
@@ -81,8 +82,7 @@ def _terminal_page(report: Report, view: View) -> Page:
             Warnings(notes_of(report)),
             *(_sections(report) if over is None else releases_parts(over, report.floor)),
             *cause_details(_fates(report, view, *_LOST)),
-            Paragraph(legend(report) if over is None else "", "dim"),
-            Paragraph("" if over is None else releases_verdict(over), "strong"),
+            Paragraph(releases_verdict(over), "strong") if over else Paragraph(legend(report), "dim"),
             Paragraph(outcome(report), "strong"),
             *map(Paragraph, _closing(report)),
             Steps(next_steps(report, view.folder(report.header.id))),
@@ -101,8 +101,7 @@ def _github_page(report: Report, view: View) -> Page:
     lost = _fates(report, view, *_LOST)
     results = _sections(report)
     if over is not None or (not full and len(report.sections) > MOST_SHOWN):
-        whole = "Each model and device by itself"
-        results = [Fold(whole if over is not None else f"Of {len(report.sections)} models and devices", results)]
+        results = [Fold(f"Of {plural(len(report.sections), 'model or device', 'models and devices')}", results)]
     return Page(
         marker=("report", header.suite_name),
         title=view.title(header.suite),
