@@ -204,8 +204,8 @@ def pair_releases(side: Side, is_measured: Callable[[Case], bool], *, to: Litera
     """
     order = {release: place for place, release in enumerate(side.toolchains)}
     found, others = list[Pair](), dict[tuple[str, str], Case]()
-    for case in sorted(_compared(side), key=lambda case: order[case.toolchain]):
-        if not is_measured(case) or _failure(case, side):
+    for case in sorted(_compared(side), key=lambda case: order.get(case.toolchain, 0)):
+        if case.toolchain not in order or not is_measured(case) or _failure(case, side):
             continue
         line = (case.group, case.variant)
         if line in others:

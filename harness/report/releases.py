@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Literal
 
-from harness.compare.judge import CHANGED, Judged, judge_recorded
+from harness.compare.judge import CHANGED, Judged, Timings, judge_recorded
 from harness.compare.pairs import Pair, pair_releases
 from harness.records.comparison import Row as JudgedRow
 from harness.records.comparison import Verdict
@@ -98,7 +98,7 @@ class Releases:
 
     names: tuple[str, ...]
     lines: tuple[Line, ...]
-    neighbours: tuple[Step, ...]  # Every judged pair of neighbours, changed or not
+    neighbours: tuple[Step, ...]  # Every judged pair of neighbours, changed or not, once for each module
 
     @property
     def steps(self) -> list[Step]:
@@ -128,7 +128,8 @@ def releases_of(report: Report, floor: float | None = None) -> Releases:
     to_first = judge_recorded(pairs("first"), timings, timings, rule)
     lines = [line for section in report.sections for line in _lines(section, names, to_first)]
     line_of = {point.case: line for line in lines for point in line.points}
-    of_neighbours = pairs("last")
+    # Of two variants with one module before and after, the one that was measured tells of the step.
+    of_neighbours = {name: pair for name, pair in pairs("last").items() if not _is_twin(pair, timings)}
     judged = judge_recorded(of_neighbours, timings, timings, rule)
     neighbours = [
         _step(line_of[name], pair, names, judged[name].row) for name, pair in of_neighbours.items() if name in line_of
@@ -168,6 +169,11 @@ def _lines(section: Section, names: tuple[str, ...], to_first: Mapping[str, Judg
         Line(variant=variant, points=tuple(point_of(rows.get(name), name, to_first) for name in names), **facts)
         for variant, rows in variants.items()
     ]
+
+
+def _is_twin(pair: Pair, timings: Timings) -> bool:
+    timed = list(map(timings.timed, pair.both))
+    return timed[0].variant == timed[1].variant != pair.case.variant
 
 
 def _step(line: Line, pair: Pair, names: tuple[str, ...], row: JudgedRow) -> Step:

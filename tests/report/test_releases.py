@@ -72,3 +72,13 @@ def test_steps_and_stretches_cover_the_line(fates: list[float | str]) -> None:
     assert sorted(states) == list(states)
     neighbours = list(states.values())
     assert all(before != after for before, after in pairwise(neighbours))
+
+
+def test_a_variant_with_another_ones_modules_has_points_and_adds_no_steps() -> None:
+    run = make_release_run({"m": [1.0, 2.0, 2.0]}, *RELEASES[:3])
+    twins = tuple(replace(case, name=f"twin:{case.toolchain}", variant="twin") for case in run.header.cases)
+    builds = tuple(replace(build, case=twin.name) for build, twin in zip(run.builds, twins, strict=True))
+    header = replace(run.header, cases=run.header.cases + twins)
+    found = releases_of(build_report(replace(run, header=header, builds=run.builds + builds)))
+    assert [line.points[1].ratio for line in found.lines] == [pytest.approx(2.0, rel=0.01)] * 2
+    assert [step.line.variant for step in found.neighbours] == ["stock", "stock"]
