@@ -19,13 +19,18 @@ from harness.records.explanation import Explanation
 from harness.records.tuning import Tuning
 from harness.report.comparison import headline
 from harness.report.page import Picture
+from harness.report.releases import MANY
 from harness.report.run_report import Report, verdict
 from harness.report.units import tidy
 from harness.store.folders import COMPARISON, EXPLANATION, RUN, TUNING
 
 Kind = Literal["forest", "variants", "memory", "roofline", "releases", "heatmap", "timeline", "waterfall", "race"]
 # What a comment calls its picture.
-_TITLES: dict[Kind, str] = {"forest": "Ratios with their intervals", "variants": "Latency of each variant"}
+_TITLES: dict[Kind, str] = {
+    "forest": "Ratios with their intervals",
+    "variants": "Latency of each variant",
+    "heatmap": "Time under each release",
+}
 RUN_KINDS: tuple[Kind, ...] = ("roofline", "forest", "variants", "memory", "releases", "heatmap")
 _OF_RUNS = {
     "variants": draw_variants,
@@ -76,8 +81,10 @@ def drawing_of(
 
 
 def kind_of_comment(source: Comparison | Report) -> Kind:
-    """What a comment shows: the ratios of a comparison, or a run's variants beside each other."""
-    return "forest" if isinstance(source, Comparison) else "variants"
+    """What a comment shows: the ratios of a comparison, a run's variants beside each other, or its many releases."""
+    if isinstance(source, Comparison):
+        return "forest"
+    return "heatmap" if len(source.header.toolchains) >= MANY else "variants"
 
 
 def files_of_comment(source: Comparison | Report) -> dict[str, bytes]:

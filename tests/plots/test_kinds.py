@@ -13,6 +13,7 @@ from harness.plots.canvas import DARK, LIGHT, Drawing, Theme
 from harness.plots.forest import draw_forest
 from harness.plots.heatmap import draw_heatmap, shade
 from harness.plots.memory import MemoryPoint, draw_memory, memory_panels, on_front
+from harness.plots.pictures import kind_of_comment
 from harness.plots.race import draw_race
 from harness.plots.releases import MARKS, draw_releases, release_panels
 from harness.plots.roofline import draw_roofline, panels_of
@@ -369,6 +370,7 @@ def test_a_heat_map_has_each_line_beside_its_best_release_in_the_order_of_change
     assert [text for text in texts if text.endswith("/stock")] == in_order
     assert {"3.5", "3.8", "rc1", "✗", "≠"} <= {*texts} and sum(text in ("4.00", "1.50") for text in texts) == 2
     assert "1.00" not in texts
+    assert kind_of_comment(report) == "heatmap"
     few = texts_of(drawn(draw_heatmap(report, 1)))
     assert "early/stock" in few and "late/stock" not in few
     assert "Not drawn: 3 more lines, which change less." in few
