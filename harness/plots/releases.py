@@ -25,7 +25,7 @@ from harness.plots.canvas import (
     widest,
 )
 from harness.report.forest import RatioAxis, ratio_axis
-from harness.report.releases import ReleasePoint, State, point_of
+from harness.report.releases import ReleasePoint, State, lines_of
 from harness.report.run_report import Report, run_line, verdict
 from harness.report.run_rows import Section
 from harness.text import plural
@@ -83,11 +83,7 @@ def release_panels(report: Report) -> list[ReleasePanel]:
 
 
 def _panel(section: Section) -> ReleasePanel:
-    by_place = {(row.variant, row.toolchain): row for row in section.rows if row.peer is None}
-    variants = dict.fromkeys(variant for variant, _ in by_place)
-    lines = {
-        name: [point_of(by_place.get((name, release)), release) for release in section.toolchains] for name in variants
-    }
+    lines = {line.variant: line.points for line in lines_of(section, section.toolchains)}
     # What is skipped everywhere has nothing to show.
     shown = [
         name for name, points in lines.items() if any(point.state in ("measured", "fails", "wrong") for point in points)

@@ -7,7 +7,7 @@ and so are those of neighbouring releases: one family of rows each, by the one j
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Literal
@@ -126,7 +126,7 @@ def releases_of(report: Report, floor: float | None = None) -> Releases:
         return {pair.name: pair for pair in pair_releases(side, lambda case: timings.medians(case).size > 0, to=to)}
 
     to_first = judge_recorded(pairs("first"), timings, timings, rule)
-    lines = [line for section in report.sections for line in _lines(section, names, to_first)]
+    lines = [line for section in report.sections for line in lines_of(section, names, to_first)]
     line_of = {point.case: line for line in lines for point in line.points}
     # Of two variants with one module before and after, the one that was measured tells of the step.
     of_neighbours = {name: pair for name, pair in pairs("last").items() if not _is_twin(pair, timings)}
@@ -137,8 +137,7 @@ def releases_of(report: Report, floor: float | None = None) -> Releases:
     return Releases(names=names, lines=tuple(lines), neighbours=tuple(neighbours))
 
 
-def point_of(row: Row | None, release: str, judged: Mapping[str, Judged] | None = None) -> ReleasePoint:
-    """A row as a point: its ratio is the judged one, or without any the row's own, to its section's baseline."""
+def _point(row: Row | None, release: str, judged: Mapping[str, Judged] | None) -> ReleasePoint:
     if row is None:
         return ReleasePoint(release=release, state="not measured")
     found = None if judged is None else judged.get(row.case)
@@ -159,14 +158,15 @@ def point_of(row: Row | None, release: str, judged: Mapping[str, Judged] | None 
     return ReleasePoint(release=release, state=state, expected=expected, case=row.case, why=next(iter(row.remarks), ""))
 
 
-def _lines(section: Section, names: tuple[str, ...], to_first: Mapping[str, Judged]) -> list[Line]:
+def lines_of(section: Section, names: Sequence[str], to_first: Mapping[str, Judged] | None = None) -> list[Line]:
+    """The lines of a model on a device; without judged ratios with those to the section's baseline."""
     variants: dict[str, dict[str, Row]] = {}
     for row in section.rows:
         if row.peer is None:
             variants.setdefault(row.variant, {})[row.toolchain] = row
     facts = {name: getattr(section, name) for name in ("group", "model", "device", "host")}
     return [
-        Line(variant=variant, points=tuple(point_of(rows.get(name), name, to_first) for name in names), **facts)
+        Line(variant=variant, points=tuple(_point(rows.get(name), name, to_first) for name in names), **facts)
         for variant, rows in variants.items()
     ]
 

@@ -5,7 +5,7 @@ import shlex
 from dataclasses import asdict, replace
 from typing import Any
 
-from harness.report.data import Field, records, tabulate, to_csv, to_json
+from harness.report.data import Field, records, row_record, tabulate, to_csv, to_json
 from harness.report.page import Column
 from harness.report.releases import MANY, releases_of
 from harness.report.run_report import Report, notes_of, outcome_text
@@ -14,10 +14,6 @@ from harness.report.units import PLAIN, interval_text, three_digits
 
 # Logarithms differ in their last bits between CPUs; nine digits are the same everywhere, and far below any noise.
 _DIGITS = 9
-
-
-def _rounded(value: float) -> float:
-    return float(f"{value:.{_DIGITS}g}")
 
 
 def _field(name: str, path: str = "", **table: Any) -> Field[Row]:
@@ -33,7 +29,7 @@ def _field(name: str, path: str = "", **table: Any) -> Field[Row]:
             return found
         if not math.isfinite(found):
             return None
-        return _rounded(found) if derived else found
+        return float(f"{found:.{_DIGITS}g}") if derived else found
 
     return Field(name=name, value=value, **table)
 
@@ -208,15 +204,12 @@ def run_json(report: Report) -> str:
 
 def _over_releases(report: Report) -> dict[str, Any]:
     found = releases_of(report)
-
-    def record(value: Any, **more: Any) -> dict[str, Any]:
-        return {name: _rounded(of) if isinstance(of, float) else of for name, of in {**vars(value), **more}.items()}
-
-    lines = [record(line, name=line.name, points=list(map(record, line.points))) for line in found.lines]
-    of_row = {"verdict": "verdict", "ratio": "ratio", "low": "ci_low", "high": "ci_high", "p": "p"}
-    rows = [{name: getattr(step.row, of) for name, of in of_row.items()} for step in found.steps]
-    steps = [record(step, line=step.line.name, **row) for step, row in zip(found.steps, rows, strict=True)]
-    return {"lines": lines, "steps": [{name: of for name, of in step.items() if name != "row"} for step in steps]}
+    steps = [
+        {"line": step.line.name, "before": step.before, "after": step.after, "between": step.between}
+        | row_record(step.row)
+        for step in found.steps
+    ]
+    return {"lines": [{"name": line.name, **vars(line)} for line in found.lines], "steps": steps}
 
 
 def _nested(row: Row) -> dict[str, Any]:

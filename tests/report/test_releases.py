@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.report.releases import Releases, releases_of, steps
+from harness.report.releases_page import short_ratio, short_release
 from harness.report.run_report import build_report
 from tests.report.builders import FAILS, SKIPPED, WRONG, make_release_run
 
@@ -82,3 +83,10 @@ def test_a_variant_with_another_ones_modules_has_points_and_adds_no_steps() -> N
     found = releases_of(build_report(replace(run, header=header, builds=run.builds + builds)))
     assert [line.points[1].ratio for line in found.lines] == [pytest.approx(2.0, rel=0.01)] * 2
     assert [step.line.variant for step in found.neighbours] == ["stock", "stock"]
+
+
+def test_heads_and_ratios_are_as_short_as_they_can_be() -> None:
+    names = ("3.0.0", "3.10.0", "3.10.1", "3.14.0rc20261120", "3.13.0+local", "build")
+    heads = [("3.0", ""), ("3.10", ""), ("3.10.1", ""), ("3.14", "rc20261120"), ("3.13", "+local"), ("build", "")]
+    assert list(map(short_release, names)) == heads
+    assert list(map(short_ratio, (1.0, 28.1, 134.0, 0.162, 0.0351))) == ["1.00", "28.1", "134", "0.16", "0.035"]
