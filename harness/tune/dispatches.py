@@ -20,7 +20,15 @@ from typing import Any
 
 from harness.compare.samplers import Module
 from harness.compile.iree_compile import MODULE_FILE
-from harness.explain.isolated_timing import as_text, constants_of, dump, own_flags, read_benchmark, with_constants
+from harness.explain.isolated_timing import (
+    OF_BENCHMARK,
+    as_text,
+    constants_of,
+    dump,
+    own_flags,
+    read_benchmark,
+    with_constants,
+)
 from harness.files import file_sha256
 from harness.ir.child import SEPARATOR
 from harness.ir.differences import Executable
@@ -55,8 +63,6 @@ _EXECUTABLE = re.compile(
 _VALUES = re.compile(r'dense_resource<(?:"(?:[^"\\]|\\.)*"|[\w$.-]+)>|dense<(?:"0x[^"]*"|\[[^>]*\])>(?= : tensor<)')
 _OFFSET = re.compile(r"\boffset\(%\w+\)")
 _INDEX = re.compile(r"^ *(%\w+) = arith\.constant \d+ : index\n", re.MULTILINE)
-# With it, iree-benchmark-module gives a function no inputs.
-_OF_BENCHMARK = ', iree.reflection = {iree.benchmark = "dispatch"}'
 # Where a spec says what an operation is given, and the op before it that prints the operation.
 _GIVES = re.compile(r'^( *)transform\.annotate (%[\w$.-]+) "compilation_info"', re.MULTILINE)
 _MARK = "configured by a tuning spec"
@@ -185,7 +191,7 @@ def _functions(texts: Mapping[str, str], module: Module, folder: Path, limits: L
 def _with_source(benchmark: str, source: str) -> str:
     """A program that runs a configured dispatch, with the dispatch's source in place of that, as plain functions."""
     private = source.replace("hal.executable public", "hal.executable private", 1)
-    return _EXECUTABLE.sub(lambda _: private, benchmark, count=1).replace(_OF_BENCHMARK, "")
+    return _EXECUTABLE.sub(lambda _: private, benchmark, count=1).replace(OF_BENCHMARK, "")
 
 
 def _key(source: str, *names: str) -> str:
