@@ -34,7 +34,9 @@ from harness.report.ir_page import (
     render_counts_json,
     texts_difference,
 )
+from harness.report.run_report import Report
 from harness.stages.build import export_program
+from harness.stages.change import explained, largest_change
 from harness.stages.derived_suites import write_ablation, write_bench
 from harness.stages.ir import compare_cases, inspect_case, named_cases
 from harness.stages.options import AblateOptions, BenchOptions, IrOptions, RunOptions
@@ -91,10 +93,10 @@ def ir(options: IrOptions | None = None) -> int:
 def ablate(options: AblateOptions) -> int:
     """Run a model with no option of a plugin, each alone, all but each, and all."""
     chosen = RunOptions(write_ablation(options), toolchains=options.toolchains, budget_s=options.budget_s)
-    return _run_variants(chosen, "option", options, purpose="ablate")
+    return int(_run_variants(chosen, "option", options, purpose="ablate").summary.exit_code)
 
 
-def _run_variants(chosen: RunOptions, each: str, options: AblateOptions | BenchOptions, *, purpose: str) -> int:
+def _run_variants(chosen: RunOptions, each: str, options: AblateOptions | BenchOptions, *, purpose: str) -> Report:
     """Say where the suite is that was made for these options, and run it."""
     words = ["harness", "run", str(chosen.suite)]
     words += [word for release in chosen.toolchains for word in ("--toolchain", release)]
@@ -107,13 +109,27 @@ def _run_variants(chosen: RunOptions, each: str, options: AblateOptions | BenchO
 def bench(options: BenchOptions) -> int:
     """Time a model's file under several sets of flags, or toolchains, side by side; no suite is needed.
 
+    After the report it says the largest change in one sentence: how much, and in which dispatch why.
+
     harness bench model.mlir --flags "--iree-opt-level=O2" --flags "--iree-opt-level=O3"
 
     harness bench model.mlir --toolchain 3.12.0 --toolchain build/
+
+    harness bench model.mlir --toolchain 3.11.0 --toolchain newest --save slower
     """
     suite, releases = write_bench(options, teller(quiet=options.quiet))
     chosen = RunOptions(suite, toolchains=releases, generations=options.generations)
-    return _run_variants(chosen, "set of flags", options, purpose="bench")
+    report = _run_variants(chosen, "set of flags", options, purpose="bench")
+    change = largest_change(report)
+    if change is not None and change.is_certain:
+        if options.explain:
+            with reporter(quiet=options.quiet, verbose=options.verbose) as progress:
+                change = explained(change, options, progress)
+        say = print_text if options.format in ("terminal", "markdown") else teller(quiet=options.quiet)
+        say(change.sentence)
+    if options.folder is not None and change is not None:
+        tell(f"{change.reproduced_in(options.folder)}: the same with plain IREE tools, to be run or put into an issue")
+    return int(report.summary.exit_code)
 
 
 @app.command

@@ -22,7 +22,7 @@ from harness.report import render
 from harness.report.command_pages import SuiteOutcome, outcome_records, outcomes_page
 from harness.report.data import to_json
 from harness.report.junit import junit, tests_of_nothing, tests_of_run
-from harness.report.run_report import build_report
+from harness.report.run_report import Report, build_report
 from harness.stages.checking import Checked, check_suite
 from harness.stages.options import RunOptions
 from harness.stages.prepare import prepare
@@ -201,7 +201,7 @@ def run(options: RunOptions | None = None, *, format: Format = "terminal") -> in
     if options.suite is not None and options.resume is None and (suites := find_list(options.suite)) is not None:
         return run_list(suites, options, format)
     # Of a harness that makes a side of a comparison in a tree of its own.
-    return run_and_print(options, format, purpose=os.environ.get("HARNESS_PURPOSE", ""))
+    return int(run_and_print(options, format, purpose=os.environ.get("HARNESS_PURPOSE", "")).summary.exit_code)
 
 
 def run_one(options: RunOptions, *, purpose: str = "") -> Path:
@@ -246,8 +246,8 @@ def _resumed(options: RunOptions) -> RunOptions:
     )
 
 
-def run_and_print(options: RunOptions, output_format: Format, *, purpose: str = "") -> int:
-    """Run one suite and print its report, also as far as it came where the user stops it; the exit status."""
+def run_and_print(options: RunOptions, output_format: Format, *, purpose: str = "") -> Report:
+    """Run one suite and print its report, also as far as it came where the user stops it."""
     try:
         path = run_one(options, purpose=purpose)
     except Interrupted as error:
@@ -261,7 +261,7 @@ def run_and_print(options: RunOptions, output_format: Format, *, purpose: str = 
     print_report(found, output_format, results=path.parent)
     if not options.quiet:
         tell_where(path)
-    return int(build_report(found).summary.exit_code)
+    return build_report(found)
 
 
 def run_list(suites: SuiteList, options: RunOptions, output_format: Format) -> int:

@@ -169,18 +169,18 @@ _INPUT = re.compile(r"(?P<sizes>(?:\d+x)*)(?P<dtype>[a-z]+\d*)(?:=(?P<value>[-+]
 
 def write_bench(options: BenchOptions, say: Callable[[str], None]) -> tuple[Path, tuple[str, ...]]:
     """Write the suite of a comparison of flags or of toolchains; its file, and the releases and labels of these."""
-    save, stem = options.save, options.model.stem
+    save, stem = options.save if options.folder is None else options.folder / "suite.toml", options.model.stem
     several = len(options.toolchains) > 1 or any(map(is_range, options.toolchains))
     variants, folder = name_variants(options.flags, alone=several), options.results if save is None else save.parent
-    if save is not None and save.exists():
-        raise UsageError(f"{save}: is there already; give --save a new file")
+    if options.save is not None and options.save.exists():
+        raise UsageError(f"{options.save}: is there already; give --save a new file or folder")
     kind = _kind_of(options.model)
     releases = releases_named(options.toolchains, say)
     toolchains = get_toolchains(releases, root=environments_root(), on_install=say) or (find_toolchain(),)
     for flags in variants.values():
         require_known(f"--flags {flags!r}", shlex.split(flags), toolchains)
     content = {
-        "name": _named(f"bench-{stem}" if save is None else save.stem),
+        "name": _named(f"bench-{stem}" if options.save is None else options.save.stem),
         "description": f"{options.model.name}: {'; '.join(flags or 'no flags' for flags in variants.values())}",
         "baseline": next(iter(variants)),
         "models": {_named(stem): _model(options, kind, folder, toolchains[0])},

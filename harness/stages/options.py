@@ -133,7 +133,9 @@ class BenchOptions(Toolchains, Results, Waiting, Loudness):
         device: Where it runs.
         budget_s: Seconds of timed rounds.
         generations: Fresh sets of processes, the independent samples (default: 5).
-        save: Write the suite to this file, and keep it; else it lies beside the run.
+        save: Keep the suite, in this file that ends in .toml; or in this new folder, with a reproducer of the largest
+            change: program, inputs, and a script of plain IREE commands (default: the suite lies beside the run).
+        explain: Say the cause of the largest change too, as harness explain finds it.
         format: How to print the report.
     """
 
@@ -146,7 +148,13 @@ class BenchOptions(Toolchains, Results, Waiting, Loudness):
     save: Path | None = None
     budget_s: Annotated[Seconds, Parameter(name="--budget")] = 20.0
     generations: Count | None = None
+    explain: bool = True
     format: Format = "terminal"
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder that is asked for with --save; None: a file, or nothing."""
+        return self.save if self.save is not None and self.save.suffix != ".toml" else None
 
 
 @command_options

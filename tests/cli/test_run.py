@@ -13,9 +13,11 @@ from harness.cli.run import run_list
 from harness.errors import CaseError, Interrupted, NothingSelected, RunError, SuiteError
 from harness.progress import Progress, Terminal
 from harness.records.run import Failure, Run
+from harness.report.run_report import build_report
+from harness.stages.change import Change
 from harness.stages.options import RunOptions
 from harness.suite.load import SuiteList
-from tests.report.builders import make_small_run
+from tests.report.builders import make_release_run, make_small_run
 
 OPTIONS = RunOptions(Path("night.toml"), compile_timeout_s=60.0, call_timeout_s=60.0)
 SMALL = make_small_run()
@@ -114,6 +116,33 @@ def test_who_stops_it_sees_what_there_is_and_how_to_go_on(
     assert len(scripted.asked) == 2
     _, table = capsys.readouterr().out.split("\nSuites")
     assert "results/two" in table and "two.toml: interrupted" in table and "three.toml" not in table
+
+
+# --- bench: the report, and after it the largest change ---
+
+
+@pytest.mark.parametrize("output", ["terminal", "json"])
+def test_a_bench_ends_with_its_largest_change_and_what_shows_it(
+    output: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = build_report(make_release_run({"net": [1.0, 3.0]}, "3.4.0", "3.5.0"))
+    monkeypatch.setattr(inspect, "write_bench", lambda *_: (Path("small.toml"), ()))
+    monkeypatch.setattr(inspect, "_run_variants", lambda *_, **__: report)
+    monkeypatch.setattr(inspect, "explained", lambda change, *_: replace(change, cause="a matmul is scalar"))
+    written: list[tuple[Path, str]] = []
+
+    def write(change: Change, out: Path) -> Path:
+        written.append((out, change.cause))
+        return out
+
+    monkeypatch.setattr(Change, "reproduced_in", write)
+    line = ["bench", "net.mlir", "--format", output, "--save", "shown"]
+    assert run_command_line(line) == run_command_line([*line, "--no-explain"]) == 0
+    out, err = capsys.readouterr()
+    said, silent = (out, err) if output == "terminal" else (err, out)
+    assert said.count("net/stock@local-sync goes from 1.00 ms on IREE 3.4.0 to 3.0") == 2
+    assert "times [2.99, 3.01]): a matmul is scalar.\n" in said and "goes from" not in silent
+    assert written == [(Path("shown"), "a matmul is scalar"), (Path("shown"), "")]
 
 
 # --- --quiet and --verbose: one declaration, the same in every long command ---

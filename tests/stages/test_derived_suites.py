@@ -183,6 +183,8 @@ def test_function_and_arguments_come_from_the_file_or_are_given(folder: Path) ->
     assert [(value.shape, value.dtype) for value in model.inputs] == [((4, 8), "f32"), ((2, 3), "f16"), ((), "i8")]
     assert model.mlir is not None
     assert model.mlir.resolve() == folder / "x.mlir"
+    path = bench("--a", save=Path("my/answer"))
+    assert (path, load_suite(path).name) == (Path("my/answer/suite.toml"), "answer"), "a folder, with more to come"
     arguments = ("4xf32", "2x3xf16=1.5", "i32=3", "x.npy")
     (model,) = load_suite(bench("--a", function="later", model_inputs=arguments[:3])).models
     assert model.function == "later"
