@@ -68,22 +68,17 @@ def largest_change(report: Report) -> Change | None:
     found = [Change(side=side, base=pair.base, head=pair.case, row=row) for pair, row in rows if row.ratio]
     failed = [
         Change(side=side, base=_beside(case, side), head=case)
-        for case in side.run.header.cases
+        for case in reversed(side.run.header.cases)
         if case.peer is None and find_failure(case, side.evidence, timed=True) is not None
     ]
-    certain = [change for change in found if change.is_certain]
-    return max(certain, key=_size) if certain else next(iter([*failed, *found]), None)
-
-
-def _size(change: Change) -> float:
-    return abs(math.log(change.row.ratio)) if change.row is not None and change.row.ratio else 0.0
+    certain = [(abs(math.log(change.row.ratio or 1)), change) for change in found if change.is_certain and change.row]
+    return max(certain, key=lambda each: each[0])[1] if certain else next(iter([*failed, *found]), None)
 
 
 def _beside(case: Case, side: Side) -> Case | None:
-    """What a case that failed is shown beside: the baseline of its group, or the first other one."""
-    others = [other for other in side.groups[case.group] if other is not case and side.evidence.builds.get(other.name)]
-    baseline = side.baselines.get(case.group)
-    return baseline if baseline in others else next(iter(others), None)
+    """What a case that failed is shown beside: another of its group that was compiled."""
+    others = (other for other in side.groups[case.group] if other is not case)
+    return next((other for other in others if side.evidence.builds.get(other.name)), None)
 
 
 def explained(change: Change, options: BenchOptions, progress: Progress) -> Change:
@@ -111,6 +106,8 @@ def explained(change: Change, options: BenchOptions, progress: Progress) -> Chan
     latency = explanation.latency
     if latency.verdict == "unchanged":
         return replace(change, cause=_NOT_AGAIN)
+    if latency.verdict in CHANGED:
+        return replace(change, row=latency, cause=cause_of(explanation))
     # The run has decided that it changes, so that few generations say where.
     assert change.row is not None  # noqa: S101 (as above)
     decided = replace(explanation, latency=replace(latency, verdict=change.row.verdict))

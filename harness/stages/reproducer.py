@@ -7,7 +7,7 @@ with the right outputs beside it; else it times both sides with iree-benchmark-m
 import shlex
 import shutil
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from filecmp import cmp
 from pathlib import Path
@@ -116,13 +116,10 @@ def _said(
     halves: Sequence[Half], measured: Row | None, labels: Labels, cause: str, side: Side, case: Case
 ) -> list[str]:
     """What the script shows, a sentence each, and where it was found."""
-    said = [
-        f"{half.case.name} of {half.label}: {half.failure.message.removesuffix(ADVICE)}."
-        for half in halves
-        if half.failure is not None
-    ]
+    name = name_of_cases(halves[0].case, case)
+    failed = [(half.label, half.failure) for half in halves if half.failure is not None]
+    said = [f"{name} under {label}: {failure.message.removesuffix(ADVICE)}." for label, failure in failed]
     if measured is not None and measured.base_value is not None:
-        name = name_of_cases(halves[0].case, case)
         said.insert(0, change_sentence(replace(measured, case=name), labels, cause))
     where = processor(side.run.environment_of(case)) or "a processor that the run does not name"
     return [*said, f"Found on {where}, {side.run.header.started[:10]}."]
@@ -245,18 +242,10 @@ def _toolchain(half: Half, first: Half) -> list[str]:
 
 
 def _line(half: Half, command: Sequence[str], *, may_fail: bool) -> str:
-    """A command line, folded; where it may fail, the script says so and goes on."""
-    variables = "".join(f"{name}={shlex.quote(value)} " for name, value in half.case.environment.items())
-    return "".join(_folded(f'{variables}"${half.name.upper()}"/{command[0]}', [*map(shlex.quote, command[1:])])) + (
-        f' ||\n  echo "{command[0]} ended with status $?"' if may_fail else ""
-    )
-
-
-def _folded(text: str, words: Sequence[str]) -> Iterator[str]:
-    for word in words:
-        if len(text) + len(word) >= _WIDTH - 2:
-            yield f"{text} \\\n"
-            text = f"  {word}"
-        else:
-            text = f"{text} {word}"
-    yield text
+    """A command line, folded between its arguments; where it may fail, the script says so and goes on."""
+    variables = [f"{name}={shlex.quote(value)}" for name, value in half.case.environment.items()]
+    words = [*variables, f'"${half.name.upper()}"/{command[0]}', *map(shlex.quote, command[1:])]
+    whole = " ".join(word.replace(" ", "\0") for word in words)
+    folded = textwrap.wrap(whole, _WIDTH - 2, break_long_words=False, break_on_hyphens=False, subsequent_indent="  ")
+    line = " \\\n".join(folded).replace("\0", " ")
+    return f'{line} ||\n  echo "{command[0]} ended with status $?"' if may_fail else line
