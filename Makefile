@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 ARGS ?=
 
 .PHONY: run test test-all smoke install lint types unit quick untimed timed vulkan browser schema commands overhead verdicts explain bisect \
-        outputs tune fleet history plugins picture releases wheel clean
+        outputs tune fleet history plugins picture releases field wheel clean
 
 FIRST := $(foreach variant,stock im2col channels-last share-concat nhwc-share-tuned,--filter 'rdb/$(variant)@cpu')
 
@@ -143,6 +143,11 @@ picture: $(VENV)/.installed
 # the run and the explanations in results/published.
 releases: install
 	$(BIN)/python -m benchmarks.releases $(ARGS)
+
+# docs/field: what the releases of IREE did to users of CPUs. Some hours, in parts; what was stopped goes on. QUICK=1
+# takes twenty minutes.
+field: install
+	$(BIN)/python -m benchmarks.field $(if $(QUICK),--quick) $(ARGS)
 
 # Suites, flag sets and docs are in it; `harness new examples` writes them out.
 wheel: $(VENV)/.installed

@@ -29,7 +29,12 @@ _FOOT = (
 
 def draw_heatmap(report: Report, top: int | None = None) -> Drawing:
     """A row for each line, by device; with `top` only those that change most."""
-    found = releases_of(report)
+    title = f"{report.header.suite_name}: time under each release of IREE, beside the best one"
+    return heatmap_of(releases_of(report), title, [run_line(report, releases=False)], top)
+
+
+def heatmap_of(found: Releases, title: str, about: Sequence[str], top: int | None = None) -> Drawing:
+    """The same of lines from anywhere; `about` says where they were measured, a line each."""
     moves = {line.name: _largest_move(line) for line in found.lines}
     lines = [line for line in found.lines if any(point.state != "not available" for point in line.points)]
     shown = sorted(lines, key=lambda line: -abs(moves[line.name][1]))[: top or _MOST_LINES]
@@ -43,9 +48,7 @@ def draw_heatmap(report: Report, top: int | None = None) -> Drawing:
         rest = len(lines) - len(shown)
         canvas.foot(_FOOT, f"Not drawn: {plural(rest, 'more line')}, which change less." if rest else "")
 
-    title = f"{report.header.suite_name}: time under each release of IREE, beside the best one"
-    about = [releases_verdict(found), run_line(report, releases=False)]
-    return Drawing(kind="Heat map", title=title, lines=about, paint=paint)
+    return Drawing(kind="Heat map", title=title, lines=[releases_verdict(found), *about], paint=paint)
 
 
 def beside_best(line: Line) -> list[float | None]:

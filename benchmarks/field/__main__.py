@@ -1,0 +1,75 @@
+"""What the releases of IREE did to users of CPUs, for docs/field/: measured in parts, explained, reproduced, written.
+
+    make field                  (or: python -m benchmarks.field; some hours, and 700 MB a release the first time)
+    make field QUICK=1          (twenty minutes: the models tagged quick, in code for x86-64-v3)
+    make field ARGS=--pages     (writes the pages again of what is kept)
+    make field ARGS=--check     (runs the plain commands of all findings again, and writes the pages)
+
+What was stopped goes on; a part that is finished stays. --minutes stops explaining after so long, and the next call
+goes on there. What this command does not know, such as --fleet, goes to `harness run`.
+"""
+
+import argparse
+import shutil
+import sys
+import time
+
+from benchmarks.field.findings import changes_of, explain_all, faults_of, findings_of, found_steps, read_table
+from benchmarks.field.pages import Field, write_pages
+from benchmarks.field.parts import FieldPart, all_parts, keep, measure
+from benchmarks.field.reproduce import PAGES, SCRIPT, check_scripts, known_results, write_script
+from harness.store.run_directory import load_run
+
+
+def main() -> int:
+    """Do what is left, and write the pages; 1 where something is left."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="a part of the models and targets")
+    parser.add_argument("--parts", type=int, default=99, help="measure so many parts at most, and explain nothing")
+    parser.add_argument("--minutes", type=float, default=45, help="explain for so long")
+    parser.add_argument("--pages", action="store_true", help="measure and explain nothing")
+    parser.add_argument("--check", action="store_true", help="run the plain commands of all findings")
+    arguments, more = parser.parse_known_args()
+    parts = all_parts(quick=arguments.quick)
+    if not arguments.pages and not arguments.check:
+        if not _measure(parts, more, most=arguments.parts, quick=arguments.quick):
+            return 1
+        left = explain_all(found_steps(read_table("steps")), seconds=60 * arguments.minutes)
+        if left:
+            sys.stderr.write(f"{left} steps are not explained yet; the same command goes on there\n")
+    lines, steps = read_table("lines"), read_table("steps")
+    findings = findings_of(changes_of(found_steps(steps)))
+    runs = [load_run(run) for part in parts if (run := part.run()) is not None]
+    for script in PAGES.glob(f"*/{SCRIPT}"):
+        if script.parent.name not in {finding.slug for finding in findings}:
+            shutil.rmtree(script.parent)
+    for finding in findings:
+        if not (PAGES / finding.slug / SCRIPT).is_file():
+            any(write_script(finding, run) for run in runs)
+    reproduced = check_scripts() if arguments.check else known_results()
+    write_pages(Field(lines=lines, steps=steps, findings=findings, faults=faults_of(lines), reproduced=reproduced))
+    return 0
+
+
+def _measure(parts: list[FieldPart], more: list[str], *, most: int, quick: bool) -> bool:
+    """Measure what is left; whether all is there."""
+    left, started = [part for part in parts if not part.is_kept], time.monotonic()
+    for number, part in enumerate(left):
+        if number >= most:
+            return False
+        rest = (
+            f", about {(time.monotonic() - started) / number * (len(left) - number) / 60:.0f} min left"
+            if number
+            else ""
+        )
+        sys.stderr.write(f"part {part.name}, {number + 1} of {len(left)}{rest}\n")
+        run = measure(part, more, quick=quick)
+        if run is None:
+            sys.stderr.write(f"part {part.name} was not finished; the same command goes on with it\n")
+            return False
+        keep(part, run)
+    return True
+
+
+if __name__ == "__main__":
+    sys.exit(main())

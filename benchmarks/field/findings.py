@@ -1,0 +1,234 @@
+"""Steps between releases -> findings: each step explained on its largest case, and steps of one cause told once."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import duckdb
+import pandas as pd
+
+from benchmarks.field.parts import FLOOR, KEPT, RESULTS, ROOT, SUITE, public
+from harness.compare.judge import CHANGED
+from harness.records.explanation import Explanation
+from harness.records.explanation import Part as Dispatches
+from harness.store.folders import EXPLANATION, folder_names
+
+EXPLAINED = KEPT / "explained"
+# Wall seconds of looking at dispatches; a step of 10 % and more shows soon.
+BUDGET_S = 15
+_NUMBERS = re.compile(r"\d+(?:, \d+)*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """A line that takes another time under a release than under the one before it."""
+
+    line: str  # model/variant@device
+    model: str
+    variant: str
+    device: str
+    before: str
+    after: str
+    ratio: float
+    low: float | None
+    high: float | None
+    base_ns: float
+    head_ns: float
+    part: str  # That measured it
+    decided: bool  # False: it looks like a step, and what the run measured is too little to call it one
+
+    @property
+    def size(self) -> float:
+        """How far the ratio is from 1, either way, in the logarithm."""
+        return abs(math.log(self.ratio))
+
+    @property
+    def change(self) -> tuple[str, str, str, str]:
+        """What one explanation is for: a model's variant between two releases, on whatever device."""
+        return self.model, self.variant, self.before, self.after
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """The steps of a model's variant between two releases, with the explanation of the largest."""
+
+    steps: tuple[Step, ...]  # The largest first
+    explanation: Explanation | None
+    reason: str = ""  # Why there is none
+
+    @property
+    def largest(self) -> Step:
+        """That is explained."""
+        return self.steps[0]
+
+    @property
+    def is_there(self) -> bool:
+        """Whether a step of it was decided, by its run or when it was explained."""
+        latency = self.explanation.latency if self.explanation is not None else None
+        wanted = "regressed" if self.largest.ratio > 1 else "improved"
+        return any(step.decided for step in self.steps) or (latency is not None and latency.verdict == wanted)
+
+    @property
+    def part(self) -> Dispatches | None:
+        """Of the explanation, the dispatches that make most of the step and differ in a way that is known."""
+        if self.explanation is None:
+            return None
+        wanted = 1 if self.largest.ratio > 1 else -1
+        told = [part for part in self.explanation.parts if part.what and wanted * part.change_ns > 0]
+        return max(told, key=lambda part: abs(part.change_ns), default=None)
+
+    @property
+    def cause(self) -> tuple[str, ...]:
+        """What changes of one cause have in common: direction, releases, and what differs, sizes left out."""
+        first = self.largest
+        direction = "slower" if first.ratio > 1 else "faster"
+        part = self.part
+        told = _NUMBERS.sub("#", part.what[0]) if part is not None else f"{first.model}/{first.variant}"
+        return direction, first.before, first.after, told
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """Changes of one cause."""
+
+    changes: tuple[Change, ...]  # That of the largest step first
+
+    @property
+    def steps(self) -> list[Step]:
+        """Of all its changes, the largest first."""
+        return sorted((step for change in self.changes for step in change.steps), key=lambda step: -step.size)
+
+    @property
+    def weight(self) -> float:
+        """What findings are ranked by: the sizes of its steps, added up."""
+        return sum(step.size for step in self.steps)
+
+    @property
+    def slug(self) -> str:
+        """Its name in paths: the direction, the release, and its largest case."""
+        first = self.changes[0].largest
+        direction = "slower" if first.ratio > 1 else "faster"
+        return f"{direction}-{first.after}-{first.model}".replace(".", "-")
+
+
+def read_table(name: str) -> pd.DataFrame:
+    """A table of all parts that are kept: `lines` or `steps`."""
+    files = sorted(KEPT.glob(f"*-{name}.parquet"))
+    tables: list[pd.DataFrame] = [duckdb.read_parquet(str(file)).df() for file in files]
+    if len(tables) > 1:  # a quick look is a part of the whole
+        tables = [table for table in tables if table["part"].iloc[0] != "quick"]
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+
+
+def found_steps(table: pd.DataFrame) -> list[Step]:
+    """The steps of a table, the largest first, and what looks like one: its interval is beyond 1; controls left out."""
+    decided = table["verdict"].isin(CHANGED)
+    slower = (table["low"] > 1) & (table["ratio"] > 1 + FLOOR)
+    faster = (table["high"] < 1) & (table["ratio"] < 1 / (1 + FLOOR))
+    found = table.assign(decided=decided)[(decided | slower | faster) & ~table["control"]]
+    rows = (row | {side: public(row[side]) for side in ("before", "after")} for row in found.to_dict("records"))
+    steps = [Step(**{name: row[name] for name in Step.__dataclass_fields__}) for row in rows]
+    return sorted(steps, key=lambda step: (not step.decided, -step.size))
+
+
+def changes_of(steps: Sequence[Step]) -> list[Change]:
+    """The steps by what explains them, with what is kept of their explanations."""
+    by_change: dict[tuple[str, ...], list[Step]] = {}
+    for step in steps:
+        by_change.setdefault(step.change, []).append(step)
+    return [
+        Change(steps=tuple(own), explanation=explanation, reason=reason)
+        for own in by_change.values()
+        for explanation, reason in [_kept(own[0])]
+    ]
+
+
+def findings_of(changes: Sequence[Change]) -> list[Finding]:
+    """Changes of one cause together, the weightiest finding first."""
+    by_cause: dict[tuple[str, ...], list[Change]] = {}
+    for change in sorted(filter(lambda change: change.is_there, changes), key=lambda change: -change.largest.size):
+        by_cause.setdefault(change.cause, []).append(change)
+    findings = [Finding(changes=tuple(own)) for own in by_cause.values()]
+    return sorted(findings, key=lambda finding: -finding.weight)
+
+
+# --- Explaining ---
+
+
+def explain_all(steps: Sequence[Step], *, seconds: float, more: Sequence[str] = ()) -> int:
+    """Explain the largest step of each change that is not explained yet; how many are left after these seconds."""
+    wanted = [change.largest for change in changes_of(steps) if change.explanation is None and not change.reason]
+    started = time.monotonic()
+    for number, step in enumerate(wanted):
+        spent = time.monotonic() - started
+        if spent > seconds:
+            return len(wanted) - number
+        left = f", about {spent / number * (len(wanted) - number) / 60:.0f} min left" if number else ""
+        sys.stderr.write(f"explain {number + 1}/{len(wanted)}{left}: {step.line}, {step.before} to {step.after}\n")
+        _explain(step, more)
+    return 0
+
+
+def _explain(step: Step, more: Sequence[str]) -> None:
+    kept, before = EXPLAINED / _slug(step), set(folder_names(RESULTS, "explanation"))
+    sides = [f"iree=={step.before}", f"iree=={step.after}", step.line, "--suite", SUITE]
+    words = [*sides, "--budget", str(BUDGET_S), "--row-cap", "180", "--results", str(RESULTS), "--quiet", *more]
+    command = [sys.executable, "-m", "harness", "explain", *words]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+    kept.mkdir(parents=True, exist_ok=True)
+    found = sorted(set(folder_names(RESULTS, "explanation")) - before)
+    if done.returncode == 0 and found:
+        file = "explanation.json"
+        (kept / file).write_text((RESULTS / found[-1] / file).read_text())
+    else:
+        lines = done.stderr.strip().splitlines() or [f"ended with status {done.returncode}"]
+        (kept / "reason.json").write_text(json.dumps(lines[-1].replace(f"{ROOT}/", "")))
+
+
+def _kept(step: Step) -> tuple[Explanation | None, str]:
+    folder = EXPLAINED / _slug(step)
+    if EXPLANATION.is_at(folder):
+        return EXPLANATION.load(folder), ""
+    reason = folder / "reason.json"
+    return None, json.loads(reason.read_text()) if reason.is_file() else ""
+
+
+def _slug(step: Step) -> str:
+    return f"{step.model}-{step.variant}-{step.before}-{step.after}"
+
+
+# --- What fails, or is wrong ---
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """A message with which lines fail, or give wrong outputs, and under which releases."""
+
+    state: str  # `fails` or `wrong`
+    message: str  # Of the first of them, its numbers left out
+    lines: Mapping[str, tuple[str, ...]]  # By name, the releases
+    why: str  # Of the first of them
+
+
+def faults_of(table: pd.DataFrame) -> list[Fault]:
+    """What fails or is wrong, by state and message; that of most cases first."""
+    bad = table[table["state"].isin(("fails", "wrong"))]
+    found: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
+    for row in bad.to_dict("records"):
+        key = row["state"], _NUMBERS.sub("#", row["why"])
+        found.setdefault(key, {}).setdefault(row["line"], {})[public(row["release"])] = row["why"]
+    return sorted(_faults(found), key=lambda fault: (fault.state != "wrong", -sum(map(len, fault.lines.values()))))
+
+
+def _faults(found: Mapping[tuple[str, str], Mapping[str, Mapping[str, str]]]) -> Iterator[Fault]:
+    for (state, message), lines in found.items():
+        why = next(iter(next(iter(lines.values())).values()))
+        releases = {line: tuple(reasons) for line, reasons in lines.items()}
+        yield Fault(state=state, message=message, lines=releases, why=why)

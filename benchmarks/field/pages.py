@@ -1,0 +1,355 @@
+"""Findings -> docs/field/: an index with a map of cases x releases, a page a finding, and a section of the README."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from benchmarks.documents import replace_between
+from benchmarks.field.findings import Change, Fault, Finding, Step
+from benchmarks.field.parts import CONTROL, FLOOR, ROOT, public
+from benchmarks.field.reproduce import PAGES, SCRIPT, Reproduced
+from harness.metrics import LATENCY
+from harness.plots.canvas import THEMES
+from harness.plots.heatmap import heatmap_of
+from harness.records.comparison import Row
+from harness.report.markdown import blocks, details, escape, fenced, name, table
+from harness.report.releases import Line, ReleasePoint, Releases
+from harness.report.releases import Step as ReleaseStep
+from harness.report.units import interval_text, ratio_text, with_unit
+from harness.stats.intervals import rate_bounds
+from harness.text import plural
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+KNOWN = Path(__file__).with_name("upstream.toml")
+BEGIN, END = "<!-- made by `python -m benchmarks.field`: begin -->", "<!-- benchmarks.field: end -->"
+_DEVICES = {
+    "v3": "code for x86-64-v3, one thread",
+    "host": "code for this processor, one thread",
+    "v3-threads": "code for x86-64-v3, two threads",
+    "host-threads": "code for this processor, two threads",
+}
+# Lines of IR that a page shows, and cases that its table has.
+_MOST_LINES, _MOST_CASES, _WORST = 40, 40, 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Upstream:
+    """What upstream says of a finding."""
+
+    text: str  # A sentence
+    url: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Field:
+    """All that the pages say."""
+
+    lines: pd.DataFrame
+    steps: pd.DataFrame
+    findings: Sequence[Finding]
+    faults: Sequence[Fault]
+    reproduced: Sequence[Reproduced]
+
+    @property
+    def releases(self) -> list[str]:
+        """In their order."""
+        names = dict.fromkeys(map(public, self.lines["release"]))
+        return sorted(names, key=lambda name: tuple(map(int, name.split("."))))
+
+
+def write_pages(field: Field) -> None:
+    """Write all pages and pictures again; what no finding has any more goes."""
+    PAGES.mkdir(parents=True, exist_ok=True)
+    known = tomllib.loads(KNOWN.read_text()).get("known", [])
+    slugs = {finding.slug for finding in field.findings}
+    for old in PAGES.glob("*-*.md"):
+        if old.stem not in slugs:
+            old.unlink()
+    for number, finding in enumerate(field.findings, start=1):
+        (PAGES / f"{finding.slug}.md").write_text(_finding_page(number, finding, field, known))
+    maps = {device: _draw_map(field, device) for device in _DEVICES if (field.lines["device"] == device).any()}
+    (PAGES / "README.md").write_text(_index(field, known, [file for file in maps.values() if file]))
+    replace_between(ROOT / "README.md", BEGIN, END, _section(field, known, next(iter(maps.values()))))
+
+
+# --- The index ---
+
+
+def _index(field: Field, known: Sequence[Mapping[str, Any]], maps: Sequence[Path]) -> str:
+    cpus = sorted(set(field.lines["cpu"]))
+    models, lines = field.lines["model"].nunique(), field.lines["line"].nunique()
+    releases = field.releases
+    intro = (
+        f"{plural(models, 'program')} ({plural(lines, 'line')} with their targets and numbers of threads) under "
+        f"{len(releases)} releases of IREE, {releases[0]} to {releases[-1]}, on {' and '.join(cpus)}. Every output was "
+        "checked before anything was timed, and all releases of a program took turns in the same minutes. Below are "
+        f"all steps beyond {FLOOR:.0%} between neighbours among the releases, those of one cause told once. Made by "
+        "`make field`, which measures it again on any machine."
+    )
+    pictures = [f"![{_DEVICES[file.stem.removeprefix('map-')]}: cases x releases]({file.name})" for file in maps]
+    return (
+        blocks(
+            "# What the releases of IREE did to users of CPUs",
+            intro,
+            *pictures,
+            "## Findings",
+            _findings_table(field, known, field.findings, where=""),
+            "## How sure this is",
+            _controls(field),
+            _agreement(field),
+            *_faults(field),
+            "## GPUs",
+            "No GPU was at hand: the suites language and operators on CUDA, HIP and Vulkan beside CPUs were not run.",
+        )
+        + "\n"
+    )
+
+
+def _findings_table(
+    field: Field, known: Sequence[Mapping[str, Any]], findings: Sequence[Finding], *, where: str
+) -> str:
+    rows = []
+    for number, finding in enumerate(findings, start=1):
+        step = finding.steps[0]
+        upstream = _upstream(finding, known)
+        report = f"[{escape(upstream.text)}]({upstream.url})" if upstream.url else escape(upstream.text)
+        rows.append(
+            [
+                str(number),
+                f"[{escape(_title(finding))}]({where}{finding.slug}.md)",
+                f"{step.before} → {step.after}",
+                f"{len(finding.changes)}",
+                f"{name(step.line)} {interval_text(step.ratio, step.low, step.high)}",
+                _fate(finding, field),
+                report,
+            ]
+        )
+    heads = ["", "what", "between", "programs", "largest, time to that before", "now", "upstream"]
+    return table(heads, rows, numbers=[True, False, False, True])
+
+
+def _title(finding: Finding) -> str:
+    first = finding.changes[0]
+    direction = "slower" if first.largest.ratio > 1 else "faster"
+    part = first.part
+    what = part.what[0] if part is not None else f"{first.largest.model}, of no cause that explain finds"
+    return f"{direction} since {first.largest.after}: {what}"
+
+
+def _fate(finding: Finding, field: Field) -> str:
+    """Until which release what is slower stays so."""
+    step = finding.steps[0]
+    points = _ratios(field, step.line)
+    order = field.releases
+    before = points.get(step.before)
+    if before is None:
+        return ""
+    later = [release for release in order[order.index(step.after) :] if release in points]
+    if step.ratio < 1:
+        lost = next((release for release in later if points[release] > before / (1 + FLOOR)), None)
+        return f"lost again in {lost}" if lost else "so in the newest"
+    good = next((release for release in later if points[release] <= before * (1 + FLOOR)), None)
+    return f"mended in {good}" if good else "so in the newest"
+
+
+def _ratios(field: Field, line: str) -> dict[str, float]:
+    """A line's ratios to its first release, by release; controls left out."""
+    rows = field.lines[(field.lines["line"] == line) & field.lines["ratio"].notna()]
+    pairs = zip(rows["release"], rows["ratio"], strict=True)
+    return {release: float(ratio) for release, ratio in pairs if "+" not in release}
+
+
+def _controls(field: Field) -> str:
+    controls = field.steps[field.steps["control"] & field.steps["ratio"].notna()]
+    flagged = int(controls["verdict"].isin(("regressed", "improved")).sum())
+    bound = rate_bounds(flagged, len(controls))[1]
+    return (
+        f"IREE {CONTROL} and the newest release were measured twice in every group, from two installations: of "
+        f"{plural(len(controls), 'pair')} of equal releases {flagged or 'none'} "
+        f"{'was' if flagged == 1 else 'were'} found to differ by {FLOOR:.0%} (at most {bound:.1%} of such pairs, 95 %)."
+    )
+
+
+def _agreement(field: Field) -> str:
+    if not field.reproduced:
+        return ""
+    boots: dict[str, list[Reproduced]] = {}
+    for each in field.reproduced:
+        boots.setdefault(each.boot, []).append(each)
+    told = [
+        f"{sum(each.agrees for each in own)} of {len(own)} on {own[0].when[:10]} ({own[0].cpu})"
+        for own in boots.values()
+    ]
+    return (
+        "Each finding's plain commands were run in a fresh folder, without the harness; they show at least half of the "
+        f"step (in the logarithm) for {'; '.join(told)}."
+    )
+
+
+def _faults(field: Field) -> Iterator[str]:
+    for state, title in (("wrong", "Wrong outputs"), ("fails", "What does not compile or run")):
+        faults = [fault for fault in field.faults if fault.state == state]
+        if not faults:
+            continue
+        rows = []
+        for fault in faults:
+            spans = {line: _span(releases, field.releases) for line, releases in fault.lines.items()}
+            models = dict.fromkeys(line.partition("@")[0] for line in spans)
+            listed = ", ".join(map(name, list(models)[:6])) + (
+                f" and {len(models) - 6} more" if len(models) > 6 else ""
+            )
+            rows.append([listed, ", ".join(dict.fromkeys(spans.values())), escape(fault.why)])
+        yield f"## {title}"
+        yield table(["cases", "releases", "message of the first"], rows)
+
+
+def _span(releases: Sequence[str], order: Sequence[str]) -> str:
+    """`3.4.0 to 3.11.0, 3.13.0`: runs of neighbours."""
+    spans: list[list[str]] = []
+    for release in sorted(set(releases), key=order.index):
+        if spans and order.index(release) == order.index(spans[-1][-1]) + 1:
+            spans[-1].append(release)
+        else:
+            spans.append([release])
+    return ", ".join(span[0] if len(span) == 1 else f"{span[0]} to {span[-1]}" for span in spans)
+
+
+# --- A finding ---
+
+
+def _finding_page(number: int, finding: Finding, field: Field, known: Sequence[Mapping[str, Any]]) -> str:
+    first, upstream = finding.changes[0], _upstream(finding, known)
+    step = first.largest
+    report = f"[{escape(upstream.text)}]({upstream.url})" if upstream.url else escape(upstream.text)
+    rows = [_case_row(each, field) for each in finding.steps[:_MOST_CASES]]
+    more = len(finding.steps) - len(rows)
+    heads = ["case", step.before, step.after, "ratio [95 % interval]", "over all releases, to the first"]
+    cpus = " and ".join(sorted(set(field.lines["cpu"])))
+    return (
+        blocks(
+            f"# {escape(_title(finding))}",
+            f"Between IREE {step.before} and {step.after}; {_fate(finding, field)}. Measured on {cpus}; finding "
+            f"{number} of [{len(field.findings)}](README.md).",
+            table(heads, rows, numbers=[False, True, True]),
+            f"{plural(more, 'more case')} with smaller steps." if more else "",
+            "## Cause",
+            *_cause(first),
+            "## Upstream",
+            report,
+            *_reproduction(finding, field),
+        )
+        + "\n"
+    )
+
+
+def _case_row(step: Step, field: Field) -> list[str]:
+    ratios = _ratios(field, step.line)
+    line = " ".join(f"{ratios[release]:.2f}" if release in ratios else "-" for release in field.releases)
+    times = with_unit(step.base_ns), with_unit(step.head_ns)
+    ratio = interval_text(step.ratio, step.low, step.high)
+    return [name(step.line), *times, ratio if step.decided else f"{ratio}, not decided", line]
+
+
+def _cause(change: Change) -> Iterator[str]:
+    explanation, part = change.explanation, change.part
+    if explanation is None:
+        yield escape(f"explain could not say: {change.reason or 'it was not asked'}")
+        return
+    yield escape(explanation.sentence)
+    if part is None:
+        yield "No dispatch that takes another time has IR that differs, as far as explain sees."
+        return
+    told = [f"- {escape(sentence)}" for sentence in part.what]
+    yield f"In {name(part.operation or ', '.join(part.head))}, from phase {name(part.differs_at)} on:"
+    yield "\n".join(told)
+    if part.lines:
+        yield details("IR that differs there", fenced("\n".join(part.lines[:_MOST_LINES]), "diff"))
+
+
+def _reproduction(finding: Finding, field: Field) -> Iterator[str]:
+    folder = PAGES / finding.slug
+    if not (folder / SCRIPT).is_file():
+        yield "## Reproduce"
+        yield "No case of it is small enough to lie here; `harness export suites/field.toml MODEL` writes its program."
+        return
+    yield "## Reproduce"
+    yield f"[{SCRIPT}]({folder.name}/{SCRIPT}) with [model.mlir]({folder.name}/model.mlir) beside it:"
+    yield fenced((folder / SCRIPT).read_text(), "sh")
+    for each in field.reproduced:
+        if each.slug == finding.slug:
+            said = f"{ratio_text(each.plain)} times" if each.plain else f"nothing ({escape(each.said)})"
+            agrees = "agrees" if each.agrees else "does not agree"
+            yield f"Run on {each.when[:10]} on {escape(each.cpu)}: {said}, which {agrees}."
+
+
+def _upstream(finding: Finding, known: Sequence[Mapping[str, Any]]) -> Upstream:
+    step, text = finding.steps[0], _title(finding)
+    for entry in known:
+        fits = entry["after"] == step.after and entry["direction"] == ("slower" if step.ratio > 1 else "faster")
+        if fits and any(part in text or part in step.line for part in entry["contains"]):
+            return Upstream(text=entry["text"], url=entry.get("url", ""))
+    return Upstream(text="not searched for yet")
+
+
+# --- Pictures, and the README ---
+
+
+def _draw_map(field: Field, device: str) -> Path:
+    """Draw all lines of a device; the picture's file."""
+    found = _releases(field, device)
+    cpus = ", ".join(sorted(set(field.lines.loc[field.lines["device"] == device, "cpu"])))
+    drawing = heatmap_of(found, f"IREE's releases: {_DEVICES[device]}", [cpus])
+    file = PAGES / f"map-{device}.png"
+    file.write_bytes(drawing.file(THEMES["light"], "png"))
+    return file
+
+
+def _releases(field: Field, device: str) -> Releases:
+    """A device's lines and steps as of one run, controls left out."""
+    lines: dict[str, Line] = {}
+    for name_, rows in field.lines[field.lines["device"] == device].groupby("line", sort=False):
+        facts = {key: str(rows[key].iloc[0]) for key in ("model", "variant", "device")}
+        points = [_point(row) for row in rows.to_dict("records") if "+" not in row["release"]]
+        lines[str(name_)] = Line(group="", host="", points=tuple(points), **facts)
+    neighbours = [
+        ReleaseStep(line=lines[step.line], before=step.before, after=step.after, between=(), row=_row(step))
+        for finding in field.findings
+        for step in finding.steps
+        if step.device == device
+    ]
+    return Releases(names=tuple(field.releases), lines=tuple(lines.values()), neighbours=tuple(neighbours))
+
+
+def _point(row: Mapping[str, Any]) -> ReleasePoint:
+    values: dict[str, Any] = {key: None if pd.isna(row[key]) else row[key] for key in ReleasePoint.__dataclass_fields__}
+    return ReleasePoint(**values)
+
+
+def _row(step: Step) -> Row:
+    return Row(
+        case=f"{step.line}:{step.after}",
+        model=step.model,
+        variant=step.variant,
+        device=step.device,
+        metric=LATENCY.name,
+        verdict="regressed" if step.ratio > 1 else "improved",
+        ratio=step.ratio,
+    )
+
+
+def _section(field: Field, known: Sequence[Mapping[str, Any]], picture: Path) -> str:
+    worst = [finding for finding in field.findings if finding.steps[0].ratio > 1][:_WORST]
+    return blocks(
+        f"![Cases x releases: {_DEVICES[picture.stem.removeprefix('map-')]}]({picture.relative_to(ROOT)})",
+        _findings_table(field, known, worst, where="docs/field/"),
+    )

@@ -1,0 +1,191 @@
+"""The parts that the matrix of programs, targets, threads and releases is measured in; each is a run of its own.
+
+A part takes at most 45 minutes on two cores. What was stopped goes on, and what is finished stays; its lines over the
+releases, the judged ratios between neighbours and what failed are kept in results/published/field as Parquet.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import duckdb
+import pandas as pd
+
+from harness.machine.environment import processor
+from harness.records.run import Run
+from harness.report.releases import Releases, releases_of
+from harness.report.run_report import build_report
+from harness.store.folders import folder_names
+from harness.store.run_directory import load_run
+from harness.suite.load import load_suite
+from harness.toolchain import releases_named
+
+ROOT = Path(__file__).parents[2]
+SUITE = "suites/field.toml"
+RESULTS = ROOT / "results" / "field"
+KEPT = ROOT / "results" / "published" / "field"
+FIRST = "3.0.0"
+FLOOR = 0.10  # Below it no step between releases is a finding
+# Measured once more behind itself, from wheels of its own, as is the newest: nothing may be found between the two.
+CONTROL = "3.6.0"
+DEVICES = ("v3", "host", "v3-threads", "host-threads")
+SHARDS = 2
+GENERATIONS = 5
+# Of timed turns, of each model and generation. Sixteen processes start besides, which takes as long.
+SECONDS = 1.2
+
+
+@dataclass(frozen=True, kw_only=True)
+class FieldPart:
+    """A run of the suite, by what chooses its cases."""
+
+    name: str
+    pattern: str
+    shard: str | None = None
+    tags: tuple[str, ...] = ()
+
+    def run(self) -> Path | None:
+        """The folder of its run, finished or not; None where it was not begun."""
+        wanted = {"patterns": [self.pattern], "shard": self.shard, "tags": list(self.tags)}
+        for name in reversed(folder_names(RESULTS, "run")):
+            settings = load_run(RESULTS / name, rounds=False).header.settings
+            if settings["purpose"] == "" and all(settings.get(key) == value for key, value in wanted.items()):
+                return RESULTS / name
+        return None
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether what it says is in results/published/field."""
+        return (KEPT / f"{self.name}-lines.parquet").is_file()
+
+
+def all_parts(*, quick: bool) -> list[FieldPart]:
+    """The parts of the whole, or the one of a quick look."""
+    if quick:
+        return [FieldPart(name="quick", pattern="*@v3", tags=("quick",))]
+    shards = [f"{shard}/{SHARDS}" for shard in range(1, SHARDS + 1)]
+    return [
+        FieldPart(name=f"{device}-{shard[0]}", pattern=f"*@{device}", shard=shard)
+        for device in DEVICES
+        for shard in shards
+    ]
+
+
+def measure(part: FieldPart, more: Sequence[str], *, quick: bool) -> Run | None:
+    """Run a part, or go on with it; the finished run, or None where it was stopped."""
+    begun = part.run()
+    if begun is None:
+        generations = 3 if quick else GENERATIONS
+        cases = sum(fnmatchcase(case, part.pattern) for case in _groups(part))
+        words = [SUITE, "--filter", part.pattern, *(["--shard", part.shard] if part.shard else [])]
+        words += [word for tag in part.tags for word in ("--tag", tag)]
+        words += ["--generations", str(generations), "--budget", str(round(SECONDS * generations * cases))]
+        named = [f"{FIRST}..newest"] if quick else _with_controls()
+        words += [word for name in named for word in ("--toolchain", name)]
+    else:
+        words = ["--resume", str(begun)]
+    if begun is None or not load_run(begun, rounds=False).finished:
+        harness("run", *words, "--results", str(RESULTS), "--format", "csv", *more, quiet=True)
+        begun = part.run()
+    run = load_run(begun) if begun is not None else None
+    return run if run is not None and run.finished else None
+
+
+def _groups(part: FieldPart) -> list[str]:
+    """Names of what the run's seconds are shared out over: `model@device`, of all shards."""
+    suite = load_suite(ROOT / SUITE)
+    models = [model.name for model in suite.models if not part.tags or {*part.tags} & {*model.tags}]
+    return [f"{model}@{device.name}" for model in models for device in suite.devices]
+
+
+def harness(*words: str, quiet: bool = False) -> int:
+    """Call the harness from the project's folder; its exit status."""
+    command = [sys.executable, "-m", "harness", *words]
+    return subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL if quiet else None, check=False).returncode
+
+
+def _with_controls() -> list[str]:
+    """What `--toolchain` says of all releases, each control behind its release."""
+    releases = releases_named([f"{FIRST}..newest"], lambda _: None)
+    return [name for release in releases for name in (release, *_again(release, releases[-1]))]
+
+
+def _again(release: str, newest: str) -> list[str]:
+    return [str(wheels(release))] if release in (CONTROL, newest) else []
+
+
+def wheels(release: str) -> Path:
+    """A folder with a release's wheels, which is another toolchain than the release itself."""
+    folder = ROOT / "results" / "again" / release
+    if not folder.is_dir():
+        packages = [f"iree-base-{part}=={release}" for part in ("compiler", "runtime")]
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder), *packages]
+        subprocess.run(command, check=True)
+    return folder
+
+
+# --- A finished part -> tables ---
+
+
+def keep(part: FieldPart, run: Run) -> None:
+    """Write a part's tables."""
+    KEPT.mkdir(parents=True, exist_ok=True)
+    releases = releases_of(build_report(run), FLOOR)
+    facts = {"part": part.name, "run": run.header.id, "cpu": processor(run.header.environment)}
+    for name, rows in (("lines", _points(releases)), ("steps", _steps(releases))):
+        table = duckdb.from_df(pd.DataFrame([facts | row for row in rows]))
+        table.write_parquet(str(KEPT / f"{part.name}-{name}.parquet"), compression="zstd")
+
+
+def _points(releases: Releases) -> Iterator[dict[str, object]]:
+    for line in releases.lines:
+        names = {"line": line.name, "model": line.model, "variant": line.variant, "device": line.device}
+        for point in line.points:
+            yield {**names, **asdict(point)}
+
+
+def _steps(releases: Releases) -> Iterator[dict[str, object]]:
+    for step in releases.neighbours:
+        row = step.row
+        yield {
+            "line": step.line.name,
+            "model": step.line.model,
+            "variant": step.line.variant,
+            "device": step.line.device,
+            "before": step.before,
+            "after": step.after,
+            "control": is_control(step.before, step.after),
+            "verdict": row.verdict,
+            "ratio": row.ratio,
+            "low": row.ci_low,
+            "high": row.ci_high,
+            "p": row.p,
+            "generations": row.generations,
+            "rounds": row.rounds,
+            "base_ns": row.base_value,
+            "head_ns": row.head_value,
+        }
+
+
+def public(release: str) -> str:
+    """A toolchain's release, whatever build of it it is."""
+    return release.partition("+")[0]
+
+
+def is_control(before: str, after: str) -> bool:
+    """Whether a release is measured beside itself."""
+    return public(before) == public(after)
+
+
+def without_controls(run: Run) -> Run:
+    """The run without what was measured again."""
+    header = run.header
+    names = {record.version for record in header.toolchains if "+" not in record.version}
+    cases = tuple(case for case in header.cases if case.toolchain in names)
+    toolchains = tuple(record for record in header.toolchains if record.version in names)
+    return replace(run, header=replace(header, cases=cases, toolchains=toolchains))

@@ -1,0 +1,74 @@
+"""Steps of a table -> findings: what counts as one, what one cause is, and until when it lasts."""
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from benchmarks.field.findings import Change, Fault, faults_of, findings_of, found_steps
+from benchmarks.field.parts import is_control
+from tests.report.explanations import make_explanation, make_part
+
+
+def row(**other: Any) -> dict[str, Any]:
+    """A judged pair of neighbours: half as slow again, decided."""
+    facts: dict[str, Any] = {"line": "net/stock@v3", "model": "net", "variant": "stock", "device": "v3", "part": "v3-1"}
+    facts |= {"before": "3.1.0", "after": "3.2.0", "control": False, "verdict": "regressed"}
+    return {**facts, "ratio": 1.5, "low": 1.4, "high": 1.6, "base_ns": 2e6, "head_ns": 3e6, **other}
+
+
+def a_change(model: str, ratio: float, *what: str) -> Change:
+    """A decided step of a model, and the largest part of its explanation."""
+    (step,) = found_steps(pd.DataFrame([row(line=f"{model}/stock@v3", model=model, ratio=ratio)]))
+    part = make_part("op", 1.0, 1.0 + ratio, what=what)
+    return Change(steps=(step,), explanation=make_explanation(part))
+
+
+def test_what_is_decided_comes_first_and_what_only_looks_like_a_step_is_told_apart() -> None:
+    rows = [
+        row(line="open", verdict="inconclusive", ratio=3.0, low=1.2, high=7.0),
+        row(line="nothing", verdict="inconclusive", ratio=3.0, low=0.8, high=7.0),
+        row(line="small", verdict="inconclusive", ratio=1.05, low=1.01, high=1.09),
+        row(line="control", control=True),
+        row(line="decided", before="3.1.0+local.a.123"),
+    ]
+    steps = found_steps(pd.DataFrame(rows))
+    assert [(step.line, step.decided, step.before) for step in steps] == [
+        ("decided", True, "3.1.0"),
+        ("open", False, "3.1.0"),
+    ]
+    assert is_control("3.1.0", "3.1.0+local.a.123")
+    assert not is_control("3.1.0", "3.11.0")
+
+
+def test_changes_of_one_cause_are_one_finding_whatever_their_sizes() -> None:
+    tiles = "vector_common_parallel goes from [1, {}] to [8, {}]"
+    changes = [
+        a_change("small", 1.2, tiles.format(2, 16)),
+        a_change("other", 2.0, "the pipeline goes from A to B"),
+        a_change("large", 4.0, tiles.format(1, 8)),
+    ]
+    findings = findings_of(changes)
+    assert [[change.largest.model for change in finding.changes] for finding in findings] == [
+        ["large", "small"],
+        ["other"],
+    ]
+    assert [finding.slug for finding in findings] == ["slower-3-2-0-large", "slower-3-2-0-other"]
+
+
+def test_an_open_step_is_a_finding_where_explaining_it_decided_it() -> None:
+    (step,) = found_steps(pd.DataFrame([row(verdict="inconclusive")]))
+    assert not Change(steps=(step,), explanation=None, reason="it failed").is_there
+    latency = make_explanation().latency
+    assert Change(steps=(step,), explanation=make_explanation()).is_there is (latency.verdict == "regressed")
+
+
+@pytest.mark.parametrize("state", ["fails", "wrong"])
+def test_faults_of_one_message_are_told_once(state: str) -> None:
+    rows = [
+        {"line": line, "release": release, "state": state, "why": f"value {place} is off"}
+        for place, (line, release) in enumerate([("a", "3.0.0"), ("a", "3.1.0"), ("b", "3.1.0")])
+    ]
+    (fault,) = faults_of(pd.DataFrame([*rows, {"line": "c", "release": "3.0.0", "state": "measured", "why": ""}]))
+    lines = {"a": ("3.0.0", "3.1.0"), "b": ("3.1.0",)}
+    assert fault == Fault(state=state, message="value # is off", lines=lines, why="value 0 is off")
