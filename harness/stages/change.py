@@ -66,19 +66,21 @@ def largest_change(report: Report) -> Change | None:
     judged = judge_recorded({pair.name: pair for pair in pairs}, timings, timings, rule)
     rows = [(pair, judged[pair.name].row) for pair in pairs]
     found = [Change(side=side, base=pair.base, head=pair.case, row=row) for pair, row in rows if row.ratio]
+    builds = side.evidence.builds
+    compiled = [
+        case for case in side.run.header.cases if (build := builds.get(case.name)) is not None and build.command
+    ]
     failed = [
-        Change(side=side, base=_beside(case, side), head=case)
-        for case in reversed(side.run.header.cases)
-        if case.peer is None and find_failure(case, side.evidence, timed=True) is not None
+        Change(
+            side=side,
+            base=next((each for each in compiled if each.group == case.group and each is not case), None),
+            head=case,
+        )
+        for case in reversed(compiled)
+        if find_failure(case, side.evidence, timed=True) is not None
     ]
     certain = [(abs(math.log(change.row.ratio or 1)), change) for change in found if change.is_certain and change.row]
     return max(certain, key=lambda each: each[0])[1] if certain else next(iter([*failed, *found]), None)
-
-
-def _beside(case: Case, side: Side) -> Case | None:
-    """What a case that failed is shown beside: another of its group that was compiled."""
-    others = (other for other in side.groups[case.group] if other is not case)
-    return next((other for other in others if side.evidence.builds.get(other.name)), None)
 
 
 def explained(change: Change, options: BenchOptions, progress: Progress) -> Change:

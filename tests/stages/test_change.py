@@ -44,7 +44,7 @@ def test_each_release_is_a_side_of_its_own_and_a_cause_that_few_generations_show
 ) -> None:
     found, asked = largest(1.0, 3.0), list[AskedPair]()
     said = make_explanation()
-    outcome: list[Any] = ["inconclusive", "unchanged", CaseError("ir", "no dispatch")]
+    outcome: list[Any] = ["improved", "inconclusive", "unchanged", CaseError("ir", "no dispatch")]
 
     def explain(pair: AskedPair, *_: object) -> Any:
         asked.append(pair)
@@ -55,6 +55,8 @@ def test_each_release_is_a_side_of_its_own_and_a_cause_that_few_generations_show
 
     monkeypatch.setattr(module, "explain_and_keep", explain)
     monkeypatch.setattr(module, "toolchains_here", lambda *_: {})
+    measured_again = explained(found, OPTIONS, Progress())
+    assert measured_again.row is not None and measured_again.row.case == said.case
     causes = [explained(found, OPTIONS, Progress()).cause for _ in range(3)]
     assert "2 convolutions, where the pipeline goes" in causes[0]
     assert causes[1:] == ["measured once more for its cause, both take as long", "why is not known (no dispatch)"]
