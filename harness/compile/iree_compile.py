@@ -136,7 +136,7 @@ def what_went_wrong(
         how += ", but wrote no module; run its command line by hand"
     elif not errors:
         # What can be the reason of a crash, rather than what every crash prints.
-        usual = ("PLEASE ", "Please report", "Stack dump", " #", "0.")
+        usual = ("PLEASE ", "Please report", "Stack dump", " #", "#", "0.")
         lines = [line for line in finished.stderr.splitlines() if line.strip() and not line.startswith(usual)]
         errors = tuple(line.strip() for line in lines[:1])
     complaint = f"{how}: {errors[0]}" if errors else how
