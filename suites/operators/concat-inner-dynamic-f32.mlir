@@ -1,5 +1,5 @@
 // Two tensors of open width side by side.
-func.func @main(%a: tensor<512x?xf32>, %b: tensor<512x?xf32>) -> tensor<512x?xf32> {
-  %result = tensor.concat dim(1) %a, %b : (tensor<512x?xf32>, tensor<512x?xf32>) -> tensor<512x?xf32>
-  return %result : tensor<512x?xf32>
+func.func @main(%a: tensor<1024x?xf32>, %b: tensor<1024x?xf32>) -> tensor<1024x?xf32> {
+  %result = tensor.concat dim(1) %a, %b : (tensor<1024x?xf32>, tensor<1024x?xf32>) -> tensor<1024x?xf32>
+  return %result : tensor<1024x?xf32>
 }
