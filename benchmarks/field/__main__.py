@@ -13,9 +13,12 @@ import argparse
 import shutil
 import sys
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 
-from benchmarks.field.findings import changes_of, explain_all, faults_of, findings_of, found_steps, read_table
-from benchmarks.field.pages import Field, write_pages
+from benchmarks.field.findings import Finding, changes_of, explain_all, faults_of, findings_of, found_steps, read_table
+from benchmarks.field.flags import known_flags, try_flags
+from benchmarks.field.pages import Field, is_slow_still, write_pages
 from benchmarks.field.parts import FieldPart, all_parts, keep, measure
 from benchmarks.field.reproduce import PAGES, SCRIPT, check_scripts, known_results, write_script
 from harness.store.run_directory import load_run
@@ -39,16 +42,32 @@ def main() -> int:
             sys.stderr.write(f"{left} steps are not explained yet; the same command goes on there\n")
     lines, steps = read_table("lines"), read_table("steps")
     findings = findings_of(changes_of(found_steps(steps)))
-    runs = [load_run(run) for part in parts if (run := part.run()) is not None]
+    _write_scripts(findings, parts)
+    field = Field(
+        lines=lines,
+        steps=steps,
+        findings=findings,
+        faults=faults_of(lines),
+        reproduced=check_scripts() if arguments.check else known_results(),
+        tried=known_flags(),
+    )
+    if not arguments.pages and not arguments.check:
+        slow = [finding.steps[0] for finding in findings if is_slow_still(finding, field)]
+        try_flags([(step.model, step.device) for step in slow if step.variant == "stock"])
+        field = replace(field, tried=known_flags())
+    write_pages(field)
+    return 0
+
+
+def _write_scripts(findings: Sequence[Finding], parts: Sequence[FieldPart]) -> None:
+    """Write the plain commands of findings that have none; those of no finding go."""
     for script in PAGES.glob(f"*/{SCRIPT}"):
         if script.parent.name not in {finding.slug for finding in findings}:
             shutil.rmtree(script.parent)
-    for finding in findings:
-        if not (PAGES / finding.slug / SCRIPT).is_file():
-            any(write_script(finding, run) for run in runs)
-    reproduced = check_scripts() if arguments.check else known_results()
-    write_pages(Field(lines=lines, steps=steps, findings=findings, faults=faults_of(lines), reproduced=reproduced))
-    return 0
+    lacking = [finding for finding in findings if not (PAGES / finding.slug / SCRIPT).is_file()]
+    runs = [load_run(run) for part in parts if lacking and (run := part.run()) is not None]
+    for finding in lacking:
+        any(write_script(finding, run) for run in runs)
 
 
 def _measure(parts: list[FieldPart], more: list[str], *, most: int, quick: bool) -> bool:
@@ -57,12 +76,9 @@ def _measure(parts: list[FieldPart], more: list[str], *, most: int, quick: bool)
     for number, part in enumerate(left):
         if number >= most:
             return False
-        rest = (
-            f", about {(time.monotonic() - started) / number * (len(left) - number) / 60:.0f} min left"
-            if number
-            else ""
-        )
-        sys.stderr.write(f"part {part.name}, {number + 1} of {len(left)}{rest}\n")
+        rest_s = (time.monotonic() - started) / number * (len(left) - number) if number else 0
+        about = f", about {rest_s / 60:.0f} min left" if number else ""
+        sys.stderr.write(f"part {part.name}, {number + 1} of {len(left)}{about}\n")
         run = measure(part, more, quick=quick)
         if run is None:
             sys.stderr.write(f"part {part.name} was not finished; the same command goes on with it\n")

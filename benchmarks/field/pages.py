@@ -12,6 +12,7 @@ import pandas as pd
 
 from benchmarks.documents import replace_between
 from benchmarks.field.findings import Change, Fault, Finding, Step
+from benchmarks.field.flags import Tried
 from benchmarks.field.parts import CONTROL, FLOOR, ROOT, public
 from benchmarks.field.reproduce import PAGES, SCRIPT, Reproduced
 from harness.metrics import LATENCY
@@ -39,7 +40,8 @@ _DEVICES = {
     "host-threads": "code for this processor, two threads",
 }
 # Lines of IR that a page shows, and cases that its table has.
-_MOST_LINES, _MOST_CASES, _WORST = 40, 40, 3
+_STILL = "so in the newest"
+_MOST_LINES, _MOST_CASES, _MOST_FLAGS, _WORST = 40, 40, 8, 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +61,7 @@ class Field:
     findings: Sequence[Finding]
     faults: Sequence[Fault]
     reproduced: Sequence[Reproduced]
+    tried: Sequence[Tried]
 
     @property
     def releases(self) -> list[str]:
@@ -146,6 +149,11 @@ def _title(finding: Finding) -> str:
     return f"{direction} since {first.largest.after}: {what}"
 
 
+def is_slow_still(finding: Finding, field: Field) -> bool:
+    """Whether the newest release is as slow as the one that began it."""
+    return finding.steps[0].ratio > 1 and _fate(finding, field) == _STILL
+
+
 def _fate(finding: Finding, field: Field) -> str:
     """Until which release what is slower stays so."""
     step = finding.steps[0]
@@ -157,9 +165,9 @@ def _fate(finding: Finding, field: Field) -> str:
     later = [release for release in order[order.index(step.after) :] if release in points]
     if step.ratio < 1:
         lost = next((release for release in later if points[release] > before / (1 + FLOOR)), None)
-        return f"lost again in {lost}" if lost else "so in the newest"
+        return f"lost again in {lost}" if lost else _STILL
     good = next((release for release in later if points[release] <= before * (1 + FLOOR)), None)
-    return f"mended in {good}" if good else "so in the newest"
+    return f"mended in {good}" if good else _STILL
 
 
 def _ratios(field: Field, line: str) -> dict[str, float]:
@@ -274,6 +282,23 @@ def _cause(change: Change) -> Iterator[str]:
     yield "\n".join(told)
     if part.lines:
         yield details("IR that differs there", fenced("\n".join(part.lines[:_MOST_LINES]), "diff"))
+
+
+def _flags(finding: Finding, field: Field) -> Iterator[str]:
+    """Which flags of the newest release make what is slower fast again."""
+    lines = {step.line: step for step in finding.steps}
+    tried = [each for each in field.tried if each.line in lines]
+    if not tried:
+        return
+    yield f"## Flags of {field.releases[-1]} that undo it"
+    faster = [each for each in tried if each.verdict == "faster"]
+    faster.sort(key=lambda each: each.ratio or 1.0)
+    rows = [
+        [name(each.line), name(" ".join(each.flags)), interval_text(each.ratio, each.low, each.high)]
+        for each in faster[:_MOST_FLAGS]
+    ]
+    none = f"None of {len({each.flags for each in tried})} sets of flags makes it faster."
+    yield table(["case", "flags", "time to that without"], rows) if rows else none
 
 
 def _reproduction(finding: Finding, field: Field) -> Iterator[str]:
