@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,8 @@ from benchmarks.field.findings import Change, Fault, Finding, Step
 from benchmarks.field.flags import Tried
 from benchmarks.field.parts import CONTROL, FLOOR, ROOT, public
 from benchmarks.field.reproduce import PAGES, SCRIPT, Reproduced
+from harness.compare.judge import CHANGED
+from harness.explain.summary_sentence import cause_of, change_sentence
 from harness.metrics import LATENCY
 from harness.plots.canvas import THEMES
 from harness.plots.heatmap import heatmap_of
@@ -269,11 +271,14 @@ def _case_row(step: Step, field: Field) -> list[str]:
 
 
 def _cause(change: Change) -> Iterator[str]:
-    explanation, part = change.explanation, change.part
+    explanation, part, step = change.explanation, change.part, change.largest
     if explanation is None:
         yield escape(f"explain could not say: {change.reason or 'it was not asked'}")
         return
-    yield escape(explanation.sentence)
+    if explanation.latency.verdict not in CHANGED:  # the run decided that it is another time, so few generations do
+        explanation = replace(explanation, latency=replace(explanation.latency, verdict=_row(step).verdict))
+    labels = f"IREE {step.before}", f"IREE {step.after}"
+    yield escape(change_sentence(replace(_row(step), case=step.line), labels, cause_of(explanation)))
     if part is None:
         yield "No dispatch that takes another time has IR that differs, as far as explain sees."
         return
@@ -369,6 +374,10 @@ def _row(step: Step) -> Row:
         metric=LATENCY.name,
         verdict="regressed" if step.ratio > 1 else "improved",
         ratio=step.ratio,
+        ci_low=step.low,
+        ci_high=step.high,
+        base_value=step.base_ns,
+        head_value=step.head_ns,
     )
 
 
