@@ -101,7 +101,7 @@ def _rounds(
 ) -> Iterator[Round | Lost]:
     with contextlib.ExitStack() as stack:
         workers: dict[Hashable, WorkerSession] = {}
-        dead: dict[Hashable, Failure] = {}  # Of homes whose workers died before they loaded anything
+        dead: dict[Hashable, Failure] = {}  # Of homes whose workers did not open, or died before they loaded anything
         ready: dict[str, Calibration] = {}
         lost = []
         # All or none: a first call costs more than others, and would be found on the side that was not warmed up.
@@ -111,15 +111,17 @@ def _rounds(
         )
         limit_s = _CALIBRATION_CALLS * settings.call_limit_s
         for case in cases.values():
+            if case.home not in workers:
+                workers[case.home] = stack.enter_context(case.worker(group, settings.call_limit_s))
+        # All are open before the first is loaded, since a calibration beside their start would be too long.
+        for case in cases.values():
+            if case.home not in dead and (failure := _open(workers, case, group, settings, stack)) is not None:
+                dead[case.home] = failure
+        for case in cases.values():
             if case.home in dead:
                 lost.append(Lost(case=case.name, generation=generation, failure=dead[case.home]))
                 continue
             try:
-                if case.home not in workers:
-                    try:
-                        workers[case.home] = stack.enter_context(case.worker(group, settings.call_limit_s))
-                    except WorkerDied:  # which may be no case's fault: once more
-                        workers[case.home] = stack.enter_context(case.worker(group, settings.call_limit_s))
                 worker = workers[case.home]
                 worker.ask(op="load", case=case.name, **case.request())
                 if not are_known:
@@ -160,6 +162,28 @@ def _rounds(
             began, turns = _turns(planned, warm, settings.call_limit_s)
             number = next(numbers)
             yield Round(group=group.name, generation=generation, round=number, started_unix_ns=began, turns=turns)
+
+
+def _open(
+    workers: dict[Hashable, WorkerSession],
+    case: Loadable,
+    group: Group,
+    settings: Settings,
+    stack: contextlib.ExitStack,
+) -> Failure | None:
+    """Wait for a case's worker; one that dies is started once more, since that may be no case's fault."""
+    for is_last in (False, True):
+        try:
+            workers[case.home].wait_until_open()
+        except WorkerRefused as refused:
+            return Failure.of(refused)
+        except WorkerDied as died:
+            if is_last:
+                return Failure.of(died)
+            workers[case.home] = stack.enter_context(case.worker(group, settings.call_limit_s))
+        else:
+            break
+    return None
 
 
 def _orders(

@@ -163,11 +163,8 @@ class WorkerSession:
         self._child = spawn(self.command, stdin=pipe, stdout=pipe, stderr=stderr, cwd=self.cwd, env=self.env)
         assert self._child.stdout is not None  # noqa: S101 (asked for a pipe)
         threading.Thread(target=self._read, args=(self._child.stdout,), daemon=True).start()
-        try:
-            self.ask(op="open", **self.opening, cpus=sorted(self.cpus or ()), marker=marker, limit_s=_START_LIMIT_S)
-        except BaseException:
-            self.__exit__(None, None, None)
-            raise
+        self.is_open = False
+        self._send({"op": "open", **self.opening, "cpus": sorted(self.cpus or ()), "marker": marker})
         return self
 
     def __exit__(
@@ -188,10 +185,19 @@ class WorkerSession:
         self._stderr.close()
         self._marker.unlink(missing_ok=True)
 
+    def wait_until_open(self) -> None:
+        """Wait for its devices; workers that are entered one after the other start side by side."""
+        if not self.is_open:
+            self._answer(_START_LIMIT_S)
+            self.is_open = True
+
     def ask(self, *, limit_s: float | None = None, **request: Any) -> Mapping[str, Any]:
         """Send one request and wait for its answer."""
+        self.wait_until_open()
         self._send(request)
-        limit = limit_s if limit_s is not None else self.limit_s
+        return self._answer(limit_s if limit_s is not None else self.limit_s)
+
+    def _answer(self, limit: float | None) -> Mapping[str, Any]:
         try:
             line = self._answers.get(timeout=limit)
         except queue.Empty:

@@ -185,9 +185,9 @@ class Session(Turns):
     """The devices and the modules on them."""
 
     def __init__(self, request: dict[str, Any]) -> None:
-        super().__init__(request, on_calling_thread=set(request["uris"]) == {ON_CALLING_THREAD})
-        import iree.runtime as rt
+        import iree.runtime as rt  # before it is held on one core, which other workers wait for
 
+        super().__init__(request, on_calling_thread=set(request["uris"]) == {ON_CALLING_THREAD})
         self.runtime = rt
         if request["flags"]:
             rt.flags.parse_flags(*request["flags"])
