@@ -9,7 +9,8 @@ from cyclopts import Parameter
 
 from harness.cli.app import app
 from harness.cli.output import tell
-from harness.dashboard.site import load_tunings, make_dashboard, require_replaceable
+from harness.dashboard.kept import load_kept
+from harness.dashboard.site import make_dashboard, require_replaceable
 from harness.errors import ExitCode, UsageError
 from harness.history.changes import history_changes
 from harness.history.series import choose_series, open_history, reference_of, series_rows, usable_runs
@@ -25,7 +26,16 @@ from harness.records.run import Run
 from harness.records.tuning import Tuning
 from harness.report.run_report import build_report
 from harness.store.files import writing
-from harness.store.folders import KindName, find_folder, kind_at, load_result
+from harness.store.folders import (
+    EXPLANATION,
+    TUNING,
+    KindName,
+    find_folder,
+    folder_names,
+    kind_at,
+    load_result,
+    tunings_in,
+)
 from harness.store.marks import WITHOUT_EXPERIMENTS
 from harness.store.place import is_url, without_password
 from harness.suite.cases import Filtered
@@ -185,8 +195,20 @@ def dashboard(
     choice = None if everything else WITHOUT_EXPERIMENTS
     with Terminal() as progress, open_history(results, progress=progress, choice=choice) as history:
         changes = history_changes(history, progress=progress)
-        tunings = load_tunings([*tuned, *([] if is_url(results) else [Path(results)])], progress)
-        made = datetime.now(timezone.utc)
-        make_dashboard(history, changes, out, progress, place=place, tunings=tunings, title=title, made=made)
+        searched = [folder for parent in (*tuned, history.results) for folder in tunings_in(parent)]
+        tunings = load_kept(TUNING, searched, progress)
+        names = folder_names(history.results, "explanation")
+        explanations = load_kept(EXPLANATION, [history.results / name for name in names], progress)
+        make_dashboard(
+            history,
+            changes,
+            out,
+            progress,
+            place=place,
+            tunings=tunings,
+            explanations=explanations,
+            title=title,
+            made=datetime.now(timezone.utc),
+        )
     tell(str(out / "index.html"))
     return ExitCode.OK

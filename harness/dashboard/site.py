@@ -16,25 +16,23 @@ from typing import TYPE_CHECKING, Any
 from harness.dashboard.comparisons import comparison_facts, comparison_files, comparison_list
 from harness.dashboard.encode import Payload, cut, day, figure, key_of, level, metric_title, moved, script
 from harness.dashboard.gather import gather
+from harness.dashboard.kept import explanation_facts, pieces, side_by_side, tuning_facts
 from harness.dashboard.overview import LATELY_DAYS, LEGEND, OUTCOME_DAYS, is_small, known_changes, machines, suites
 from harness.dashboard.tables import change_list, mean_panels, run_files, run_list, series_files, series_list
-from harness.errors import RunError, UsageError
+from harness.errors import UsageError
 from harness.history.changes import Change
 from harness.metrics import FLOORS
 from harness.plots.canvas import THEMES
 from harness.plots.race import draw_race
 from harness.progress import Progress
 from harness.records.comparison import VERDICTS
+from harness.records.explanation import Explanation
 from harness.records.tuning import Tuning
 from harness.report.comparison import MARKS
-from harness.report.page import Name, Sentence, plain
-from harness.report.pages import View
-from harness.report.tune_page import beside_start
-from harness.report.tune_page import page as tuning_page
-from harness.report.units import interval_text, share, unit_rules
+from harness.report.page import plain
+from harness.report.units import share, unit_rules
 from harness.scratch import scratch_folder
-from harness.store.folders import TUNING, tunings_in
-from harness.text import plural, printable, terminal_line
+from harness.text import plural, printable
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -86,7 +84,7 @@ def _unwritable(out: Path, error: OSError) -> UsageError:
 TEMPLATES = Path(__file__).parent / "templates"
 STATIC = Path(__file__).parent / "static"
 PARTS = ("base.html", "macros.html", "parts.html", "heat_map.html")  # that pages are made of
-ONE_TUNING = "tuning.html"  # a page for each
+ONE_EACH = {"tuning": "tuning.html", "explanation": "explanation.html"}  # a page for each of them
 # Nothing but the site's own files, no script or style in a page, no form and no frame.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'"
@@ -101,6 +99,7 @@ def make_dashboard(
     *,
     place: str = "results",
     tunings: Sequence[Tuning] = (),
+    explanations: Sequence[Explanation] = (),
     title: str = "IREE benchmarks",
     made: datetime,
 ) -> None:
@@ -116,7 +115,7 @@ def make_dashboard(
         _write_many(folder, "run", run_files(gathered), progress)
         _write_many(folder, "series", series_files(gathered), progress)
         _write_many(folder, "comparison", comparison_files(gathered, compared), progress)
-        shown_tunings = list(map(tuning_facts, tunings))
+        shown_tunings, explained = list(map(tuning_facts, tunings)), list(map(explanation_facts, explanations))
         for shown in (shown for shown in shown_tunings if shown["found"].moments):
             for mode, theme in THEMES.items():
                 picture = folder / "data" / f"race-{shown['key']}-{mode}.svg"
@@ -147,14 +146,16 @@ def make_dashboard(
             "size_floor": share(FLOORS["module-size"]),
             "comparisons": compared,
             "tunings": shown_tunings,
+            "explanations": explained,
             "machines": machines(gathered),
         }
         environment = _environment()
-        for name in environment.list_templates(filter_func=lambda name: name not in (*PARTS, ONE_TUNING)):
+        for name in environment.list_templates(filter_func=lambda name: name not in (*PARTS, *ONE_EACH.values())):
             _write(folder / name, environment.get_template(name).render(file=name, **facts))
-        for shown in shown_tunings:
-            one = environment.get_template(ONE_TUNING).render(file=shown["file"], tuning=shown, **facts)
-            _write(folder / shown["file"], one)
+        for kind, each in (("tuning", shown_tunings), ("explanation", explained)):
+            for shown in each:
+                text = environment.get_template(ONE_EACH[kind]).render(file=shown["file"], shown=shown, **facts)
+                _write(folder / shown["file"], text)
         progress.step("pages")
 
 
@@ -184,41 +185,5 @@ def _environment() -> Environment:
     environment.filters["key"] = key_of
     environment.tests["revision"] = lambda text: re.fullmatch(r"[0-9a-f]{7,40}", text) is not None
     environment.filters["kind"] = lambda part: type(part).__name__
-    environment.globals.update(marks=MARKS, verdicts=VERDICTS, pieces=pieces)
+    environment.globals.update(marks=MARKS, verdicts=VERDICTS, pieces=pieces, side_by_side=side_by_side)
     return environment
-
-
-# --- What `harness tune` found ---
-
-
-def load_tunings(places: Iterable[Path], progress: Progress) -> list[Tuning]:
-    """All tunings of these folders, the newest first; what cannot be read is noted and left out."""
-    found: dict[tuple[str, str], Tuning] = {}  # a copy of one is no other
-    for folder in dict.fromkeys(folder.resolve() for place in places for folder in tunings_in(place)):
-        try:
-            tuning = TUNING.load(folder)
-        except RunError as error:
-            progress.note(f"{error}; it is left out")
-            continue
-        found[tuning.id, tuning.created] = tuning
-    return sorted(found.values(), key=lambda tuning: tuning.created, reverse=True)
-
-
-def tuning_facts(found: Tuning) -> dict[str, Any]:
-    """A tuning as pages show it; its page and its pictures are called after its key."""
-    beside = beside_start(found) if found.answer == "faster" else None
-    key = key_of(f"{found.id} {found.created}")
-    return {
-        "key": key,
-        "file": f"tuning-{key}.html",
-        "found": found,
-        # Of the variant to the start
-        "ratio": interval_text(beside.ratio, beside.ci_low, beside.ci_high) if beside is not None else "",
-        "page": tuning_page(found, View(full=True)),  # whose first part is the answer
-    }
-
-
-def pieces(sentence: Sentence) -> list[tuple[str, bool]]:
-    """The texts of a sentence, each with whether it is code."""
-    parts = sentence if isinstance(sentence, tuple) else (sentence,)
-    return [(terminal_line(plain(part)), isinstance(part, Name)) for part in parts]

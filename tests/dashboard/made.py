@@ -18,6 +18,7 @@ from harness.progress import Progress
 from harness.store.marks import Acknowledgement, Marks
 from tests.history import made as history_made
 from tests.history.made import InMemory
+from tests.report.explanations import make_explanation
 
 # A row of a table by its columns; those that are left out hold nothing.
 Row = dict[str, Any]
@@ -152,6 +153,7 @@ def acknowledged(made: Made, case: str, state: Literal["acknowledged", "fixed"],
     return replace(made, said=[*made.said, *said])
 
 
+EXPLAINED = make_explanation(notes=(EVIL,), command=(EVIL,))
 COMPARISON = "20260212-080000-blocks-compare"
 
 

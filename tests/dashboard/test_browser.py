@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harness.dashboard.encode import figure, level
-from harness.dashboard.site import tuning_facts
-from tests.dashboard.made import COMPARISON, EVIL, HOSTILE, NIGHTS, STEP_AT, digest, key_of_series, run_id
+from harness.dashboard.kept import explanation_file, tuning_facts
+from tests.dashboard.made import COMPARISON, EVIL, EXPLAINED, HOSTILE, NIGHTS, STEP_AT, digest, key_of_series, run_id
 from tests.report.tunings import make_nothing, make_tuning
 
 if TYPE_CHECKING:
@@ -23,7 +23,8 @@ RUN = f"run.html?id={digest(run_id(STEP_AT))}"
 SERIES = f"series.html?id={key_of_series('rdb/stock@cpu')}"
 LISTS = ("index.html", "changes.html", "all-series.html", "runs.html", "comparisons.html", "variants.html")
 TUNINGS = tuple(tuning_facts(found)["file"] for found in (make_tuning(), make_nothing(model=EVIL, id=EVIL)))
-ADDRESSES = (*LISTS, "tunings.html", "machines.html", SERIES, RUN, COMPARED, *TUNINGS)
+EXPLANATION = explanation_file(EXPLAINED)
+ADDRESSES = (*LISTS, EXPLANATION, "tunings.html", "machines.html", SERIES, RUN, COMPARED, *TUNINGS)
 HOSTILE_ADDRESSES = (
     *(f"series.html?id={key_of_series(case, suite=EVIL)}" for case in HOSTILE),
     f"run.html?id={digest(run_id(3, EVIL))}",

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from harness.dashboard.comparisons import compare_command, comparison_facts
 from harness.dashboard.encode import column, key_of, moved, script, sparkline
+from harness.dashboard.kept import load_kept, side_by_side
 from harness.dashboard.overview import heat_maps, lately, suites
-from harness.dashboard.site import load_tunings
 from harness.dashboard.tables import chained_means, mean_panels
 from harness.history.changes import Change
 from harness.records.comparison import Explained
@@ -358,7 +358,7 @@ def test_a_comparisons_page_says_what_regressions_are_made_of(tmp_path: Path) ->
     assert explained == [{"case": "rdb/stock@cpu", "sentence": f"it takes \N{MINUS SIGN}3 ms less {EVIL}"}]
 
 
-def test_tunings_are_found_in_results_and_out_folders_the_newest_first(tmp_path: Path) -> None:
+def test_tunings_come_the_newest_first_and_what_cannot_be_read_is_left_out(tmp_path: Path) -> None:
     new, old = make_tuning(), make_nothing(id="mlp@cpu", model="mlp", created="2026-01-01T00:00:00+00:00")
     written = {
         "results/tuned/mlp@cpu": document_of(old),
@@ -368,6 +368,27 @@ def test_tunings_are_found_in_results_and_out_folders_the_newest_first(tmp_path:
         (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / TUNING.file).write_bytes(content)
     notes = Notes()
-    found = load_tunings([tmp_path / "tuned", tmp_path / "results"], notes)
+    found = load_kept(TUNING, [tmp_path / name for name in ("tuned/x@cpu", *written)], notes)
     assert [tuning.model for tuning in found] == ["rdb", "mlp"]
     assert len(notes.lines) == 1 and notes.lines[0].endswith("it is left out")
+
+
+_LINES = st.lists(st.tuples(st.sampled_from([" ", "-", "+"]), st.text("ab [],18%", min_size=1)), max_size=12)
+
+
+@given(_LINES)
+def test_a_difference_in_two_columns_has_every_line_of_both_sides_in_its_order(lines: list[tuple[str, str]]) -> None:
+    rows = list(side_by_side("\n".join(["@@", *(f"{mark} {text}" for mark, text in lines)])))
+    assert rows[0][0] == "gap"
+    columns = {"-": [row[1] for row in rows[1:]], "+": [row[2] for row in rows[1:]]}
+    for own, lines_of_side in columns.items():
+        shown = ["".join(text for text, _ in line) for line in lines_of_side]
+        assert [text for text in shown if text] == [text for mark, text in lines if mark in (" ", own)]
+
+
+def test_two_versions_of_a_line_stand_beside_each_other_with_the_words_that_differ() -> None:
+    changed = "- tiles = [1, 1]\n- gone()\n+ tiles = [8, 8]\n  end"
+    (first, second, third) = side_by_side(changed)
+    assert [text for text, differs in first[1] if differs] == ["1", "1"]
+    assert [text for text, differs in first[2] if differs] == ["8", "8"]
+    assert (second, third[0]) == (("other", [("gone()", False)], [("", False)]), "same")

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.history.made import Size
 from benchmarks.history.made_tables import write_history
 from harness.cli import run_command_line
-from harness.dashboard.site import MARKER, ONE_TUNING, PARTS, POLICY, STATIC, TEMPLATES, replaced
+from harness.dashboard.site import MARKER, ONE_EACH, PARTS, POLICY, STATIC, TEMPLATES, replaced
 from harness.errors import UsageError
 from tests.dashboard.made import EVIL, Made, load, make_site, table
 from tests.report.rendered import Elements
@@ -41,7 +41,7 @@ def test_every_page_is_well_formed_links_to_what_is_there_and_has_no_code_in_it(
     which: str, request: pytest.FixtureRequest
 ) -> None:
     folder: Path = request.getfixturevalue(which)
-    names = {path.name for path in TEMPLATES.iterdir()} - {*PARTS, ONE_TUNING}
+    names = {path.name for path in TEMPLATES.iterdir()} - {*PARTS, *ONE_EACH.values()}
     assert {path.name for path in folder.glob("*.html")} >= names
     used: set[str] = set()
     for path in folder.glob("*.html"):
@@ -97,6 +97,10 @@ def test_pages_tell_what_changed_with_its_cause_whom_to_trust_and_what_each_tuni
     ):
         assert part in text
     assert "6.1.0-25" not in text  # more than thirty days ago
+    (file,) = {address for address in read(site / "index.html").values("href") if address.startswith("explanation-")}
+    text = words(site / file)
+    for part in ("the pipeline goes from CPUDoubleTilingExpert", "IREE 3.10.0 IREE 3.12.0 lowering_config = [1,"):
+        assert part in text
     text = words(site / "machines.html")
     for part in ("68 0.78 % 0.42 2026-01-31 02:00 0 of 400 0.75 % 1.2 %", "it stands a year ahead",
                  f"Folder {EVIL} is left out: it is a symlink."):  # fmt: skip
