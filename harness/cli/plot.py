@@ -11,6 +11,7 @@ from harness.cli.app import app
 from harness.cli.output import tell
 from harness.dashboard.kept import load_kept
 from harness.dashboard.site import make_dashboard, require_replaceable
+from harness.dashboard.steps import releases_in
 from harness.errors import ExitCode, UsageError
 from harness.history.changes import history_changes
 from harness.history.series import choose_series, open_history, reference_of, series_rows, usable_runs
@@ -207,6 +208,7 @@ def dashboard(
             place=place,
             tunings=tunings,
             explanations=explanations,
+            releases=releases_in(history, progress),
             title=title,
             made=datetime.now(timezone.utc),
         )

@@ -8,9 +8,10 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from harness.dashboard.comparisons import comparison_facts, comparison_files, comparison_list
@@ -18,6 +19,7 @@ from harness.dashboard.encode import Payload, cut, day, figure, key_of, level, m
 from harness.dashboard.gather import gather
 from harness.dashboard.kept import explanation_facts, pieces, side_by_side, tuning_facts
 from harness.dashboard.overview import LATELY_DAYS, LEGEND, OUTCOME_DAYS, is_small, known_changes, machines, suites
+from harness.dashboard.steps import step_list
 from harness.dashboard.tables import change_list, mean_panels, run_files, run_list, series_files, series_list
 from harness.errors import UsageError
 from harness.history.changes import Change
@@ -30,6 +32,7 @@ from harness.records.explanation import Explanation
 from harness.records.tuning import Tuning
 from harness.report.comparison import MARKS
 from harness.report.page import plain
+from harness.report.releases import Releases
 from harness.report.units import share, unit_rules
 from harness.scratch import scratch_folder
 from harness.text import plural, printable
@@ -100,6 +103,7 @@ def make_dashboard(
     place: str = "results",
     tunings: Sequence[Tuning] = (),
     explanations: Sequence[Explanation] = (),
+    releases: Mapping[str, Releases] = MappingProxyType({}),
     title: str = "IREE benchmarks",
     made: datetime,
 ) -> None:
@@ -138,6 +142,7 @@ def make_dashboard(
             "place_argument": shlex.quote(place),
             "gathered": gathered,
             "suites": suites(gathered),
+            "steps": step_list(gathered, releases, explanations),
             "known": known_changes(gathered),
             "legend": LEGEND.items(),
             "outcome_days": OUTCOME_DAYS,

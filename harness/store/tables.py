@@ -144,6 +144,10 @@ class Tables:
             raise UsageError(f"the query cannot be answered: {message}; {advice}") from None
         return frame
 
+    def folder_of(self, run: str) -> Path:
+        """The folder of a run, by its id; its name may be another."""
+        return self._folders[run]
+
     def runs(self) -> pd.DataFrame:
         """All runs in order of time: the columns of the table `runs`."""
         return self.query("SELECT * FROM runs ORDER BY started, run")

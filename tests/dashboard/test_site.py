@@ -15,6 +15,8 @@ from harness.errors import UsageError
 from tests.dashboard.made import EVIL, Made, load, make_site, table
 from tests.report.rendered import Elements
 
+ROOT = Path(__file__).parents[2]
+
 _FOLDERS = {"series.html": "series", "run.html": "run", "comparison.html": "comparison"}
 _UPLOT = STATIC / "vendor" / "uplot"
 # What makes markup or code of a text.
@@ -112,6 +114,18 @@ def test_pages_tell_what_changed_with_its_cause_whom_to_trust_and_what_each_tuni
     for part in ("tuned-rdb 790 0.338, the best then", "flag --iree-opt-level=O3", "Configurations of main_dispatch_2",
                  "main_dispatch_9 : it has no tiles"):  # fmt: skip
         assert part in text
+
+
+def test_the_first_page_begins_with_the_steps_between_releases_and_why_is_two_clicks_away(tmp_path: Path) -> None:
+    command = ["dashboard", str(ROOT / "results/published"), "--out", str(tmp_path / "site")]
+    assert run_command_line(command) == 0
+    text, page = words(tmp_path / "site/index.html"), read(tmp_path / "site/index.html")
+    first = text[text.index("Steps between releases") : text.index("What changed lately")]
+    assert "rdb/stock@cpu , latency, 3.6.0 to 3.7.0 ▲ 5.1" in first
+    assert "The IR of both, part by part : rdb/stock@cpu goes from 165 ms on IREE 3.6.0 to 798 ms" in first
+    assert first.index("3.6.0 to 3.7.0") < first.index("3.11.0 to 3.12.0") < first.index("not explained yet")
+    files = [address for address in page.values("href") if address.startswith("explanation-")]
+    assert "IREE 3.6.0 IREE 3.7.0" in words(tmp_path / "site" / files[0])  # heads of two columns of IR
 
 
 def test_an_empty_history_is_told_what_to_do(empty: Path) -> None:
