@@ -5,12 +5,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from statistics import median
 
 from harness.cache import cache_root
 from harness.compare.samplers import group_of
 from harness.compile import BuildCache
 from harness.machine.processor import usable_cores
-from harness.measure import Group, Loadable, LoadableModule, Settings, last_core, measure_generation
+from harness.measure import Calibration, Group, Loadable, LoadableModule, Settings, last_core, measure_generation
 from harness.measure.generation import CheckOutputs, load_order
 from harness.models.inputs import write_arguments
 from harness.models.materialize import MODULE_FILE, ModelArtifact, lay_out
@@ -19,7 +20,7 @@ from harness.peers.peer import AppliedPeer
 from harness.peers.worker import LoadablePeer
 from harness.process import Limits
 from harness.records.case import Case
-from harness.records.run import Build, Check, Lost, Reference, Round
+from harness.records.run import Build, Check, Lost, Reference, Round, Turn
 from harness.stages.models import peer_model
 from harness.stages.prepare import Context, GivenUp, unchecked
 from harness.toolchain import Toolchain
@@ -227,15 +228,24 @@ Losses = tuple[Lost, ...]
 
 
 def run_generation(
-    wanted: Wanted, members: Sequence[AnyRunnable], checks: Mapping[str, Check], given_up: GivenUp
+    wanted: Wanted,
+    members: Sequence[AnyRunnable],
+    checks: Mapping[str, Check],
+    given_up: GivenUp,
+    known: Mapping[str, Calibration] | None = None,
 ) -> Iterator[Round | Losses]:
-    """Measure one generation of a group on this machine; nothing is timed while the caller holds what it got."""
+    """Measure one generation of a group on this machine; nothing is timed while the caller holds what it got.
+
+    `known` is what an earlier generation told of the cases, so that this one need not find it out.
+    """
     loading = load_order([item.case.name for item in members], f"{wanted.seed}/{wanted.group}/{wanted.generation}")
     group = _group(wanted.group, sorted(members, key=lambda item: loading.index(item.case.name)))
     limits = Settings(seconds=wanted.seconds, seed=wanted.seed, call_limit_s=wanted.call_limit_s)
     check = _check_of(checks) if wanted.checked else None
     alive, timed = {item.case.name: item.case for item in members}, set(wanted.timed)
-    results = measure_generation(group, wanted.generation, limits, first_round=wanted.first_round, check=check)
+    results = measure_generation(
+        group, wanted.generation, limits, first_round=wanted.first_round, check=check, known=known
+    )
     for result in results:
         if isinstance(result, Round):
             timed.update(turn.case for turn in result.turns)
@@ -260,19 +270,34 @@ def measure_stage(context: Context, runnable: Sequence[AnyRunnable]) -> None:
     rows = [(generation, name) for generation in range(generations) for name in groups]
     rows = [row for row in rows if wanted_generation(context, row[1], row[0], timed, groups=shares) is not None]
     progress.stage("Measure", len(rows))
+    known: dict[str, dict[str, Calibration]] = {}  # By group, as its first generation here found it
     for generation, name in rows:
         wanted = wanted_generation(context, name, generation, timed, groups=shares)
-        members = [item for item in alive if item.case.group == name]
-        for result in run_generation(wanted, members, done.checks, context.given_up) if wanted and members else ():
+        members, told = [item for item in alive if item.case.group == name], list[Turn]()
+        measured = run_generation(wanted, members, done.checks, context.given_up, known.get(name)) if wanted else ()
+        for result in measured if members else ():
             keep_measured(context, result, [item.case for item in members])
             if isinstance(result, Round):
+                told += result.turns
                 timed.update(turn.case for turn in result.turns)
                 where = f"{name} generation {generation + 1}/{generations}, round {result.round + 1}"
                 progress.step(where, advance=0)
             else:
                 gone = {lost.case for lost in result}
                 alive = [item for item in alive if item.case.name not in gone]
+        known.setdefault(name, _calibrations(told))
         progress.step(name)
+
+
+def _calibrations(turns: Sequence[Turn]) -> dict[str, Calibration]:
+    """What turns tell of each case for the next generation."""
+    by_case: dict[str, list[Turn]] = {}
+    for turn in turns:
+        by_case.setdefault(turn.case, []).append(turn)
+    return {
+        case: Calibration(calls=own[0].calls, per_call_ns=median(turn.wall_ns / turn.calls for turn in own))
+        for case, own in by_case.items()
+    }
 
 
 def wanted_generation(

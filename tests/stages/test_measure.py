@@ -1,13 +1,13 @@
 """Generations of a run: what is lost while they are timed, and what a timeout takes along."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from harness.measure import Group, Settings
+from harness.measure import Calibration, Group, Settings
 from harness.process import PAST_TIME
 from harness.records.case import Case
 from harness.records.run import Failure, Lost, Round, Turn
@@ -28,6 +28,7 @@ class Measuring:
     def __init__(self, under_way: UnderWay, monkeypatch: pytest.MonkeyPatch) -> None:
         self.groups: list[tuple[str, ...]] = []
         self.seconds: list[float] = []
+        self.known: list[tuple[str, ...]] = []
         self.lost: tuple[int, int, Failure] = (99, 0, CRASHES)
         self._under_way = under_way
         under_way.directory.header.settings["seed"] = 0
@@ -37,8 +38,11 @@ class Measuring:
             room, "_group", lambda name, members: SimpleNamespace(name=name, cases=[item.case for item in members])
         )
 
-    def _measure(self, group: Group, generation: int, limits: Settings, **_: object) -> Iterator[Round | Lost]:
+    def _measure(
+        self, group: Group, generation: int, limits: Settings, *, known: Mapping[str, Calibration] | None, **_: object
+    ) -> Iterator[Round | Lost]:
         self.seconds.append(limits.seconds)
+        self.known.append(tuple(known or ()))
         cases: list[Any] = sorted(group.cases, key=lambda case: case.name)
         self.groups.append(tuple(case.variant for case in cases))
         for number in range(2):
@@ -81,6 +85,11 @@ def test_what_has_been_timed_goes_on_and_so_does_all_where_one_only_crashes_or_t
     measuring.lost = lost
     assert list(measuring.run(STOCK, FAST, TILED, keep_going=keep_going)) == [FAST.name]
     assert measuring.groups[-1] == ("stock", "tiled")
+
+
+def test_later_generations_know_what_the_first_one_told_of_each_case(measuring: Measuring) -> None:
+    measuring.run(STOCK, TILED)
+    assert measuring.known == [(), (STOCK.name, TILED.name), (STOCK.name, TILED.name)]
 
 
 def test_a_shard_gives_its_groups_the_seconds_that_they_have_in_the_whole_run(measuring: Measuring) -> None:
