@@ -9,10 +9,11 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 import numpy as np
 
-from harness.dashboard.encode import cut, day, figure, metric_title, seconds
+from harness.dashboard.encode import cut, day, figure, key_of, metric_title, seconds, sparkline
 from harness.dashboard.gather import Gathered
 from harness.history.changes import Change
 from harness.history.failures import failing_cases, failure_groups
@@ -244,12 +245,14 @@ def _failures(gathered: Gathered) -> dict[str, list[Facts]]:
 
 def lately(gathered: Gathered) -> list[Change]:
     """Changes of the last 30 days of the history, the newest first, but small ones and the reference toolchain's."""
-    if gathered.runs.empty:
-        return []
-    newest = seconds(gathered.runs["started"].iloc[-1])
     changes = (change for change in gathered.changes if change.role != "reference" and not is_small(change))
-    recent = [change for change in changes if newest - seconds(change.started) <= LATELY_DAYS * 86_400]
+    recent = [change for change in changes if is_recent(gathered, change.started)]
     return sorted(recent, key=lambda change: change.started, reverse=True)
+
+
+def is_recent(gathered: Gathered, started: str) -> bool:
+    """Whether it is of the last 30 days of the history."""
+    return seconds(gathered.runs["started"].iloc[-1]) - seconds(started) <= LATELY_DAYS * 86_400
 
 
 def is_small(change: Change) -> bool:
@@ -266,12 +269,14 @@ def _groups(gathered: Gathered) -> dict[str, list[Facts]]:
     groups: dict[str, list[Facts]] = defaultdict(list)
     for (suite, _, _), bundle in bundles.items():
         groups[suite].append(_group(gathered, bundle))
+    for own in groups.values():
+        own.sort(key=lambda group: _order(group["first"]))
     return groups
 
 
 def _group(gathered: Gathered, changes: Sequence[Change]) -> Facts:
     # Times before counted figures, and the largest first: what people look for.
-    ordered = sorted(changes, key=lambda change: (change.unit != "ns", -abs(np.log(max(change.ratio, 1e-9)))))
+    ordered = sorted(changes, key=_order)
     worse, first = sum(change.is_worse for change in changes), ordered[0]
     return {
         "first": first,  # of which cause, evidence and toolchains are said
@@ -284,9 +289,23 @@ def _group(gathered: Gathered, changes: Sequence[Change]) -> Facts:
     }
 
 
+def _order(change: Change) -> tuple[bool, float]:
+    return change.unit != "ns", -abs(math.log(max(change.ratio, 1e-9)))
+
+
 def _line(gathered: Gathered, change: Change) -> Facts:
     days = [gathered.runs_by_id[run]["started"][:10] for run in (change.earliest, change.latest)]
-    return {"change": change, "note": "" if change.earliest == change.latest else " to ".join(days)}
+    points = gathered.points_by_series.get(change.series, gathered.points[:0])
+    place = sum(points["run_number"] < gathered.run_numbers[change.first_bad])
+    release = change.toolchain_after.partition(" (")[0]
+    anchor = urlencode({"metric": change.metric, "release": release, "run": change.first_bad})
+    return {
+        "change": change,
+        "note": "" if change.earliest == change.latest else " to ".join(days),
+        "address": f"series.html?id={key_of(change.series)}#{anchor}",
+        "course": sparkline(points["value"].to_numpy(np.float64)),
+        "at": (place - 0.5) / max(len(points) - 1, 1),
+    }
 
 
 def _commits(gathered: Gathered, change: Change) -> tuple[str, str] | None:

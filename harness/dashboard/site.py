@@ -19,7 +19,7 @@ from harness.dashboard.encode import Payload, cut, day, figure, key_of, level, m
 from harness.dashboard.gather import gather
 from harness.dashboard.kept import explanation_facts, pieces, side_by_side, tuning_facts
 from harness.dashboard.overview import LATELY_DAYS, LEGEND, OUTCOME_DAYS, is_small, known_changes, machines, suites
-from harness.dashboard.steps import step_list
+from harness.dashboard.steps import step_facts
 from harness.dashboard.tables import change_list, mean_panels, run_files, run_list, series_files, series_list
 from harness.errors import UsageError
 from harness.history.changes import Change
@@ -116,7 +116,7 @@ def make_dashboard(
         progress.stage("Writing pages", total)
         shutil.copytree(STATIC, folder / "static")
         compared = comparison_facts(gathered)
-        _write_many(folder, "run", run_files(gathered), progress)
+        _write_many(folder, "run", run_files(gathered, releases), progress)
         _write_many(folder, "series", series_files(gathered), progress)
         _write_many(folder, "comparison", comparison_files(gathered, compared), progress)
         shown_tunings, explained = list(map(tuning_facts, tunings)), list(map(explanation_facts, explanations))
@@ -142,7 +142,7 @@ def make_dashboard(
             "place_argument": shlex.quote(place),
             "gathered": gathered,
             "suites": suites(gathered),
-            "steps": step_list(gathered, releases, explanations),
+            "steps": step_facts(gathered, releases, explanations),
             "known": known_changes(gathered),
             "legend": LEGEND.items(),
             "outcome_days": OUTCOME_DAYS,

@@ -1,29 +1,35 @@
-"""What the first page begins with: steps between releases, the largest first, with what explains them."""
+"""What changed between the releases of a run: its steps as a list with their causes, and its lines, for its page."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
-from harness.dashboard.encode import cut, level
+import numpy as np
+
+from harness.dashboard.encode import Payload, level, metric_title, signed, sparkline, table
 from harness.dashboard.gather import Gathered
 from harness.dashboard.kept import explanation_file
+from harness.dashboard.overview import is_recent, shade_of
 from harness.errors import RunError
+from harness.metrics import LATENCY
 from harness.progress import Progress
 from harness.records.explanation import Explanation
 from harness.report.releases import Releases, Step, releases_of
+from harness.report.releases_page import STATE_WORDS, short_ratio, times_text, tone
 from harness.report.run_report import build_report
-from harness.report.units import interval_text
 from harness.store.run_directory import load_run
 
 if TYPE_CHECKING:
     from harness.history.series import History
 
-MOST_STEPS = 25
+Facts = dict[str, Any]
 # The newest runs of three releases and more (report.releases.MANY), each of which is read whole.
 _OF_MANY_RELEASES = """
 SELECT run FROM points WHERE metric = 'latency' AND peer = '' AND run IN (SELECT run FROM runs WHERE finished)
-GROUP BY run HAVING count(DISTINCT toolchain) >= 3 ORDER BY any_value(started) DESC, run LIMIT 8
+GROUP BY run HAVING count(DISTINCT toolchain) >= 3 ORDER BY any_value(started) DESC, run LIMIT 12
 """
 
 
@@ -41,38 +47,75 @@ def releases_in(history: History, progress: Progress) -> dict[str, Releases]:
     return found
 
 
-def step_list(
+def step_facts(
     gathered: Gathered, releases: Mapping[str, Releases], explanations: Sequence[Explanation]
-) -> list[dict[str, Any]]:
-    """The largest steps, as the first page shows each."""
-    explained = {
-        (found.case, *(_release(side.toolchains[-1]) for side in (found.base, found.head) if side.toolchains)): found
-        for found in reversed(explanations)  # the newest counts
-    }
-    steps = [(run, step) for run, of_run in releases.items() for step in of_run.steps]
-    steps.sort(key=lambda each: -each[1].size)
-    return [
-        _facts(gathered, run, step, explained.get((step.line.name, step.before, step.after)))
-        for run, step in steps[:MOST_STEPS]
-    ]
+) -> list[Facts]:
+    """Steps of runs of the last 30 days, the largest first; of each line those of the newest run that has it."""
+    explained = _explained(explanations)
+    seen: set[tuple[str, str, str]] = set()
+    found: list[tuple[float, Facts]] = []
+    for run in reversed(gathered.run_rows):
+        if run["run"] not in releases or not is_recent(gathered, run["started"]):
+            continue
+        own = releases[run["run"]]
+        lines = {line.name: (run["suite"], run["machine_class"], line.name) for line in own.lines}
+        found += [(step.size, _step(run, step, explained)) for step in own.steps if lines[step.line.name] not in seen]
+        seen |= set(lines.values())
+    return [facts for _, facts in sorted(found, key=lambda each: -each[0])]
 
 
-def _release(toolchain: str) -> str:
-    """Of `3.12.0 (89ece87b89)`."""
-    return toolchain.partition(" (")[0]
-
-
-def _facts(gathered: Gathered, run: str, step: Step, explanation: Explanation | None) -> dict[str, Any]:
-    row, facts = step.row, gathered.runs_by_id[run]
+def _explained(explanations: Sequence[Explanation]) -> dict[tuple[str, ...], tuple[str, str]]:
+    """By case and two releases the page of the newest explanation, and its sentence."""
     return {
-        "case": step.line.name,
-        "about": f"latency, {step.before} to {step.after}",
-        "run": facts["key"],
-        "name": gathered.name_numbers[facts["suite"], step.line.name],
-        "is_worse": step.row.verdict == "regressed",
-        "ratio": interval_text(row.ratio, row.ci_low, row.ci_high),
-        "level": level(row.base_value or 0.0, row.head_value or 0.0, "ns"),
-        "machine": cut(facts["machine_class"], 60),
-        "cause": explanation.sentence if explanation is not None else "",
-        "file": explanation_file(explanation) if explanation is not None else "",
+        # A side tells a release with its revision, as `3.12.0 (89ece87b89)`.
+        (each.case, *(side.toolchains[-1].partition(" (")[0] for side in (each.base, each.head))): (
+            explanation_file(each),
+            signed(each.sentence),
+        )
+        for each in reversed(explanations)  # the newest is the first
+        if each.latency.metric == LATENCY.name and each.base.toolchains and each.head.toolchains
+    }
+
+
+def _step(run: Facts, step: Step, explained: Mapping[tuple[str, ...], tuple[str, str]]) -> Facts:
+    row, name = step.row, step.line.name
+    measured = {point.release: point.ratio for point in step.line.points if point.ratio is not None}
+    file, sentence = explained.get((name, step.before, step.after), ("", ""))
+    anchor = urlencode({"line": name, "metric": row.metric, "release": step.after})
+    return {
+        "case": name,
+        "where": f"{metric_title(row.metric).lower()}, {step.before} to {step.after}",
+        "between": step.between,
+        "run": run,
+        "worse": row.verdict == "regressed",
+        "times": times_text(step),
+        "level": level(row.base_value or math.nan, row.head_value or math.nan, row.unit),
+        "address": f"run.html?id={run['key']}#{anchor}",
+        "file": file,
+        "sentence": sentence,
+        "course": sparkline(np.array(list(measured.values()))),
+        "at": (list(measured).index(step.after) - 0.5) / (len(measured) - 1),
+    }
+
+
+def lines_table(releases: Releases) -> Payload:
+    """A run's lines, those with the largest steps first; of each its points, a release after the other."""
+    smallest_first = releases.steps[::-1]
+    sizes = {step.line.name: step.size for step in smallest_first}
+    steps = {(step.line.name, step.after): step for step in smallest_first}
+    lines = sorted(releases.lines, key=lambda line: -sizes.get(line.name, 0.0))
+    points = [point for line in lines for point in line.points]
+    own = [steps.get((line.name, point.release)) for line in lines for point in line.points]
+    return {
+        "releases": releases.names,
+        "lines": [line.name for line in lines],
+        "points": table(
+            len(points),
+            **{name: [getattr(one, name) for one in points] for name in ("latency_ns", "ratio", "low", "high", "why")},
+            text=[STATE_WORDS[one.state] if one.ratio is None else short_ratio(one.ratio) for one in points],
+            shade=["failed" if tone(p) == "bad" else shade_of(p.ratio or math.nan, p.low, p.high) for p in points],
+            step=[step and times_text(step) for step in own],
+            since=[step and releases.names.index(step.before) for step in own],
+            worse=[step and step.row.verdict == "regressed" for step in own],
+        ),
     }

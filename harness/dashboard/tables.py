@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -14,8 +14,10 @@ from harness.dashboard.comparisons import compare_command
 from harness.dashboard.encode import Payload, key_of, metric_title, sparkline, table
 from harness.dashboard.gather import Gathered
 from harness.dashboard.overview import BAD
+from harness.dashboard.steps import lines_table
 from harness.history.changes import Change
 from harness.metrics import LATENCY, LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE, is_exact
+from harness.report.releases import Releases
 
 _RUN_COLUMNS = (
     "run", "key", "suite", "started", "machine_class", "machine", "cpu", "kernel", "toolchain", "revision", "reference",
@@ -94,7 +96,7 @@ def change_list(gathered: Gathered) -> Payload:
 # --- A file for each run ---
 
 
-def run_files(gathered: Gathered) -> Iterator[tuple[str, Payload]]:
+def run_files(gathered: Gathered, releases: Mapping[str, Releases]) -> Iterator[tuple[str, Payload]]:
     """The key and the data of each run, in order of time: what became of its cases, and figures with their changes."""
     before = gathered.points.groupby("series")["value"].shift()
     points = gathered.points.assign(change=gathered.points["value"] / before)
@@ -104,7 +106,8 @@ def run_files(gathered: Gathered) -> Iterator[tuple[str, Payload]]:
     points_by_run, cases_by_run = (dict(iter(frame.groupby("run", sort=False))) for frame in (points, cases))
     for run in gathered.run_rows:
         own_cases, own_points = cases_by_run.get(run["run"], cases[:0]), points_by_run.get(run["run"], points[:0])
-        yield run["key"], _run(gathered, run["suite"], own_cases, own_points)
+        over = lines_table(releases[run["run"]]) if run["run"] in releases else None
+        yield run["key"], {**_run(gathered, run["suite"], own_cases, own_points), "releases": over}
 
 
 def _run(gathered: Gathered, suite: str, cases: pd.DataFrame, points: pd.DataFrame) -> Payload:

@@ -17,7 +17,7 @@ _MANY_LINES = 30  # More of them stand in the order of their largest steps
 _LIKELY = 1.1
 # A release without its last zero, and what makes it a nightly or a build of somebody's own.
 _RELEASE = re.compile(r"(\d+\.\d+(?:\.\d+)*?)(?:\.0)?([^\d.].*)?")
-_WORDS: dict[State, str] = {"fails": "fails", "wrong": "wrong", "not available": "n/a", "not measured": NOTHING}
+STATE_WORDS: dict[State, str] = {"fails": "fails", "wrong": "wrong", "not available": "n/a", "not measured": NOTHING}
 
 
 def releases_parts(found: Releases, floor: float) -> list[Part]:
@@ -43,13 +43,17 @@ def releases_parts(found: Releases, floor: float) -> list[Part]:
 
 def step_sentence(step: Step) -> Sentence:
     """`softmax/stock@v3: 28.1 [27.9, 28.4] times as slow from 3.4.0 to 3.5.0`."""
+    between = f" (not measured under {', '.join(step.between)})" if step.between else ""
+    return Name(step.line.name), f": {times_text(step)} from {step.before} to {step.after}{between}"
+
+
+def times_text(step: Step) -> str:
+    """`28.1 [27.9, 28.4] times as slow`."""
     ratio, low, high = ratios = (step.row.ratio, step.row.ci_low, step.row.ci_high)
     is_faster = ratio is not None and ratio < 1
     if is_faster:
         ratio, high, low = (1 / value if value else None for value in ratios)
-    times = f"{interval_text(ratio, low, high)} times as {'fast' if is_faster else 'slow'}"
-    between = f" (not measured under {', '.join(step.between)})" if step.between else ""
-    return Name(step.line.name), f": {times} from {step.before} to {step.after}{between}"
+    return f"{interval_text(ratio, low, high)} times as {'fast' if is_faster else 'slow'}"
 
 
 def releases_verdict(found: Releases) -> str:
@@ -77,7 +81,7 @@ def _columns(found: Releases) -> list[Column]:
     columns = [Column("line", [line.name for line in lines], kind="name"), _latency(lines, 0, heads[0][0])]
     for place, (title, unit) in enumerate(heads):
         points = [line.points[place] for line in lines]
-        cells, tones = [_cell(point) for point in points], [_tone(point) for point in points]
+        cells, tones = [_cell(point) for point in points], [tone(point) for point in points]
         rank = ranks[found.names[place]] if 0 < place < len(heads) - 1 else 0
         columns.append(Column(title, cells, kind="number", unit=unit, rank=rank, tones=tones))
     return [*columns, _latency(lines, -1, heads[-1][0])]
@@ -97,7 +101,7 @@ def short_release(release: str) -> tuple[str, str]:
 
 def _cell(point: ReleasePoint) -> str:
     if point.ratio is None:
-        return _WORDS[point.state]
+        return STATE_WORDS[point.state]
     mark = "" if point.verdict in (None, "unchanged") else MARKS[point.verdict]
     return f"{mark}{short_ratio(point.ratio)}"
 
@@ -108,7 +112,8 @@ def short_ratio(ratio: float) -> str:
     return f"{ratio:.{decimals}f}" if ratio >= 0.1 else f"{ratio:.2g}"
 
 
-def _tone(point: ReleasePoint) -> Tone:
+def tone(point: ReleasePoint) -> Tone:
+    """How its cell stands out; `bad`: it fails or is wrong, and is not expected to."""
     if point.state in ("fails", "wrong") and not point.expected:
         return "bad"
     return "dim" if point.verdict is None else TONES[point.verdict]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 
 from benchmarks.history.dashboard_browser import chromium, find_chromium
-from tests.dashboard.made import EVIL, EXPLAINED, a_history, acknowledged, make_site
+from tests.dashboard.made import EVIL, EXPLAINED, a_history, acknowledged, make_site, over_releases
 from tests.report.tunings import make_nothing, make_tuning
 
 if TYPE_CHECKING:
@@ -22,7 +22,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A whole site with every kind of page; read only."""
     made = acknowledged(a_history(), "conv/stock@cpu", "acknowledged", f"a kernel {EVIL}")
     tunings = (make_tuning(), make_nothing(model=EVIL, id=EVIL, notes=(EVIL,), command=(EVIL,)))
-    return make_site(tmp_path_factory.mktemp("dashboard") / "site", made, tunings=tunings, explanations=(EXPLAINED,))
+    given = {"tunings": tunings, "explanations": (EXPLAINED,), "releases": over_releases()}
+    return make_site(tmp_path_factory.mktemp("dashboard") / "site", made, **given)
 
 
 @pytest.fixture(scope="session")

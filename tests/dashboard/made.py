@@ -15,9 +15,12 @@ from harness.history.changes import Change
 from harness.history.events import acknowledge, group_changes
 from harness.history.series import History, usable_runs
 from harness.progress import Progress
+from harness.report.releases import Releases, releases_of
+from harness.report.run_report import build_report
 from harness.store.marks import Acknowledgement, Marks
 from tests.history import made as history_made
 from tests.history.made import InMemory
+from tests.report.builders import FAILS, make_release_run
 from tests.report.explanations import make_explanation
 
 # A row of a table by its columns; those that are left out hold nothing.
@@ -154,6 +157,16 @@ def acknowledged(made: Made, case: str, state: Literal["acknowledged", "fixed"],
 
 
 EXPLAINED = make_explanation(notes=(EVIL,), command=(EVIL,))
+OVER = run_id(NIGHTS - 1)  # A run that is also one over releases
+
+
+def over_releases() -> dict[str, Releases]:
+    """Three lines over four releases: a step, one beside a release under which it fails, and none."""
+    lines: dict[str, list[float | str]] = {"rdb": [1.0, 2.0, 2.0, 2.0], EVIL: [1.0, 1.0, FAILS, 5.0]}
+    run = make_release_run({**lines, "same": [1.0] * 4}, "3.9.0", "3.10.0", "3.11.0", "3.12.0")
+    return {OVER: releases_of(build_report(run))}
+
+
 COMPARISON = "20260212-080000-blocks-compare"
 
 

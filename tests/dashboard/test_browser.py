@@ -10,7 +10,19 @@ import pytest
 
 from harness.dashboard.encode import figure, level
 from harness.dashboard.kept import explanation_file, tuning_facts
-from tests.dashboard.made import COMPARISON, EVIL, EXPLAINED, HOSTILE, NIGHTS, STEP_AT, digest, key_of_series, run_id
+from tests.dashboard.made import (
+    COMPARISON,
+    EVIL,
+    EXPLAINED,
+    HOSTILE,
+    NIGHTS,
+    OVER,
+    STEP_AT,
+    digest,
+    key_of_series,
+    run_id,
+    toolchain,
+)
 from tests.report.tunings import make_nothing, make_tuning
 
 if TYPE_CHECKING:
@@ -24,7 +36,17 @@ SERIES = f"series.html?id={key_of_series('rdb/stock@cpu')}"
 LISTS = ("index.html", "changes.html", "all-series.html", "runs.html", "comparisons.html", "variants.html")
 TUNINGS = tuple(tuning_facts(found)["file"] for found in (make_tuning(), make_nothing(model=EVIL, id=EVIL)))
 EXPLANATION = explanation_file(EXPLAINED)
-ADDRESSES = (*LISTS, EXPLANATION, "tunings.html", "machines.html", SERIES, RUN, COMPARED, *TUNINGS)
+ADDRESSES = (
+    *LISTS,
+    EXPLANATION,
+    "tunings.html",
+    "machines.html",
+    SERIES,
+    RUN,
+    COMPARED,
+    *TUNINGS,
+    f"run.html?id={digest(OVER)}",
+)
 HOSTILE_ADDRESSES = (
     *(f"series.html?id={key_of_series(case, suite=EVIL)}" for case in HOSTILE),
     f"run.html?id={digest(run_id(3, EVIL))}",
@@ -343,3 +365,21 @@ def test_scripts_write_figures_as_the_rest_of_the_harness_does(chart: Page) -> N
     found = chart.evaluate("(given) => given.map((three) => dashboard.format.level(...three))", pairs)
     assert found == [level(*three) for three in pairs]
     assert found[:2] == ["793.3 KiB → 793.4 KiB", "9.97 KiB → 10.03 KiB"]
+
+
+def test_a_step_leads_to_its_line_over_releases_and_a_cell_to_another(open_page: Open) -> None:
+    page = open_page("index.html")
+    assert page.locator(".steps .spark line").count() == 2  # where each step lies
+    page.get_by_role("link", name="rdb/stock@local-sync").click()
+    page.wait_for_selector("html[data-ready]", state="attached")
+    assert page.locator("#line-title").inner_text() == "rdb/stock@local-sync, latency"
+    told = page.locator("#line .readout")
+    assert "latency, 3.10.0: 2.00" in told.inner_text() and "as slow from 3.9.0" in told.inner_text()
+    page.get_by_role("link", name="✗ fails").click()
+    page.wait_for_function("document.querySelector('#line .readout').textContent.includes('fails: failed at compile')")
+    assert page.locator("#line-title").inner_text() == f"{EVIL}/stock@local-sync, latency"
+
+
+def test_an_address_tells_which_release_a_series_shows(open_page: Open) -> None:
+    page = open_page(f"{SERIES}#metric=latency&release={toolchain(STEP_AT)}")
+    assert toolchain(STEP_AT) in page.locator(".readout").inner_text()

@@ -17,6 +17,7 @@ dashboard.page(async () => {
   document.getElementById("heading").replaceChildren(dashboard.name(fact("run"), 10000));
   neighbours();
   document.getElementById("facts").replaceChildren(facts());
+  if (run.releases) dashboard.runReleases(run.releases);
   failures();
   table();
   const asked = /^#case-\d+$/.test(location.hash) && document.getElementById(location.hash.slice(1)); // of one that failed

@@ -26,7 +26,7 @@ dashboard.page(async () => {
     at: place(change.first_bad), from: place(change.earliest) ?? place(change.first_bad), to: place(change.latest) ?? place(change.first_bad), until: place(change.until) ?? place(change.first_bad), change,
   }));
   const ranged = points.low.some((value) => value !== null);
-  dashboard.chart(document.getElementById("chart"), {
+  const { moves } = dashboard.chart(document.getElementById("chart"), {
     label: `${series.title} of ${dashboard.cut(series.case, 80)}`,
     unit: series.unit,
     exact: series.exact,
@@ -38,6 +38,9 @@ dashboard.page(async () => {
     open: (at) => { location.href = `run.html?id=${runs.key[points.run[at]]}`; },
     read: (at) => readout(at, series, points, runs, marks),
   });
+  const asked = new URLSearchParams(location.hash.slice(1)); // `release=3.12.0`, of its first run or of that in `run=`
+  const askedAt = points.run.findIndex((run, at) => points.toolchain[at] === asked.get("release") && (!asked.has("run") || runs.run[run] === asked.get("run")));
+  if (askedAt >= 0) moves.go(askedAt);
   document.getElementById("legend").replaceChildren(...[
     ["key-line", series.role === "reference" ? "the reference toolchain" : "one point a run"],
     ranged && ["key-band", series.unit === "ratio" ? "95 % interval" : "fastest to slowest generation"],
