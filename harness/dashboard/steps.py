@@ -17,8 +17,8 @@ from harness.errors import RunError
 from harness.metrics import LATENCY
 from harness.progress import Progress
 from harness.records.explanation import Explanation
-from harness.report.releases import Releases, Step, releases_of
-from harness.report.releases_page import STATE_WORDS, short_ratio, times_text, tone
+from harness.report.releases import ReleasePoint, Releases, Step, releases_of
+from harness.report.releases_page import STATE_WORDS, short_ratio, times_text
 from harness.report.run_report import build_report
 from harness.store.run_directory import load_run
 
@@ -113,9 +113,15 @@ def lines_table(releases: Releases) -> Payload:
             len(points),
             **{name: [getattr(one, name) for one in points] for name in ("latency_ns", "ratio", "low", "high", "why")},
             text=[STATE_WORDS[one.state] if one.ratio is None else short_ratio(one.ratio) for one in points],
-            shade=["failed" if tone(p) == "bad" else shade_of(p.ratio or math.nan, p.low, p.high) for p in points],
+            shade=list(map(_shade, points)),
             step=[step and times_text(step) for step in own],
             since=[step and releases.names.index(step.before) for step in own],
             worse=[step and step.row.verdict == "regressed" for step in own],
         ),
     }
+
+
+def _shade(point: ReleasePoint) -> str:
+    if point.state in ("fails", "wrong") and not point.expected:
+        return "failed"
+    return shade_of(point.ratio or math.nan, point.low, point.high)

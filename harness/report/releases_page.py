@@ -81,7 +81,7 @@ def _columns(found: Releases) -> list[Column]:
     columns = [Column("line", [line.name for line in lines], kind="name"), _latency(lines, 0, heads[0][0])]
     for place, (title, unit) in enumerate(heads):
         points = [line.points[place] for line in lines]
-        cells, tones = [_cell(point) for point in points], [tone(point) for point in points]
+        cells, tones = [_cell(point) for point in points], [_tone(point) for point in points]
         rank = ranks[found.names[place]] if 0 < place < len(heads) - 1 else 0
         columns.append(Column(title, cells, kind="number", unit=unit, rank=rank, tones=tones))
     return [*columns, _latency(lines, -1, heads[-1][0])]
@@ -112,8 +112,7 @@ def short_ratio(ratio: float) -> str:
     return f"{ratio:.{decimals}f}" if ratio >= 0.1 else f"{ratio:.2g}"
 
 
-def tone(point: ReleasePoint) -> Tone:
-    """How its cell stands out; `bad`: it fails or is wrong, and is not expected to."""
+def _tone(point: ReleasePoint) -> Tone:
     if point.state in ("fails", "wrong") and not point.expected:
         return "bad"
     return "dim" if point.verdict is None else TONES[point.verdict]

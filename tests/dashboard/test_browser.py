@@ -383,3 +383,5 @@ def test_a_step_leads_to_its_line_over_releases_and_a_cell_to_another(open_page:
 def test_an_address_tells_which_release_a_series_shows(open_page: Open) -> None:
     page = open_page(f"{SERIES}#metric=latency&release={toolchain(STEP_AT)}")
     assert toolchain(STEP_AT) in page.locator(".readout").inner_text()
+    span = page.evaluate("dashboard.charts[0].scales.x.max - dashboard.charts[0].scales.x.min")
+    assert span == NIGHTS - 1  # all of them stay in view

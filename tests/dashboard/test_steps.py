@@ -37,6 +37,7 @@ def test_the_lines_of_a_run_stand_by_their_largest_step_with_what_each_release_d
     assert lines["lines"] == [f"{EVIL}/stock@local-sync", LINE, "same/stock@local-sync"]
     points = table(lines["points"])
     assert [points["text"][place] for place in (0, 2, 5)] == ["1.00", "fails", "2.00"]
-    assert points["shade"][2] == "failed" and "exited with 1" in points["why"][2]
+    assert [points["shade"][place] for place in (0, 2, 5)] == ["even", "failed", "slower-4"]
+    assert "exited with 1" in points["why"][2]
     steps = {place: since for place, since in enumerate(points["since"]) if since is not None}
     assert steps == {3: 1, 5: 0}  # each with the release before it that was measured

@@ -25,7 +25,7 @@
       reset: () => show(0, last),
       go: (at) => {
         const to = Math.min(Math.max(at, 0), count - 1);
-        const { min, max } = chart.scales.x;
+        const [min, max] = [chart.scales.x.min ?? 0, chart.scales.x.max ?? last]; // all, before it is drawn
         if (to < min) show(to, to + max - min);
         else if (to > max) show(to - (max - min), to);
         // The cursor follows once the view has moved, which uPlot does after this task.

@@ -32,7 +32,7 @@
     const body = el("tbody", {}, lines.slice(0, LEAST).map((_, line) => row(line)));
     const place = document.getElementById("over");
     place.replaceChildren(el("table", {}, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Line"),
-      releases.map((name) => el("th", { scope: "col", class: "number" }, dashboard.cut(name, 40))))), body));
+      releases.map((name) => el("th", { scope: "col", class: "number" }, dashboard.cut(name, 12))))), body));
     if (lines.length > LEAST) {
       const more = el("button", { type: "button", class: "more", onclick: () => {
         body.append(...lines.slice(LEAST).map((_, line) => row(line + LEAST)));
