@@ -16,11 +16,28 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from benchmarks.field.findings import Finding, changes_of, explain_all, faults_of, findings_of, found_steps, read_table
+from benchmarks.field.findings import (
+    Fault,
+    Finding,
+    changes_of,
+    explain_all,
+    faults_of,
+    findings_of,
+    found_steps,
+    read_table,
+)
 from benchmarks.field.flags import known_flags, try_flags
 from benchmarks.field.pages import Field, is_slow_still, write_pages
 from benchmarks.field.parts import FieldPart, all_parts, keep, measure
-from benchmarks.field.reproduce import PAGES, SCRIPT, check_scripts, known_results, write_script
+from benchmarks.field.reproduce import (
+    PAGES,
+    SCRIPT,
+    check_scripts,
+    known_results,
+    measured,
+    write_fault_script,
+    write_script,
+)
 from harness.store.run_directory import load_run
 
 
@@ -41,13 +58,13 @@ def main() -> int:
         if left:
             sys.stderr.write(f"{left} steps are not explained yet; the same command goes on there\n")
     lines, steps = read_table("lines"), read_table("steps")
-    findings = findings_of(changes_of(found_steps(steps)))
-    _write_scripts(findings, parts)
+    findings, faults = findings_of(changes_of(found_steps(steps))), faults_of(lines)
+    _write_scripts(findings, faults, parts)
     field = Field(
         lines=lines,
         steps=steps,
         findings=findings,
-        faults=faults_of(lines),
+        faults=faults,
         reproduced=check_scripts() if arguments.check else known_results(),
         tried=known_flags(),
     )
@@ -59,15 +76,21 @@ def main() -> int:
     return 0
 
 
-def _write_scripts(findings: Sequence[Finding], parts: Sequence[FieldPart]) -> None:
-    """Write the plain commands of findings that have none; those of no finding go."""
+def _write_scripts(findings: Sequence[Finding], faults: Sequence[Fault], parts: Sequence[FieldPart]) -> None:
+    """Write the plain commands of what has none; those of nothing any more go."""
+    slugs = {finding.slug for finding in findings} | {fault.slug for fault in faults}
     for script in PAGES.glob(f"*/{SCRIPT}"):
-        if script.parent.name not in {finding.slug for finding in findings}:
+        if script.parent.name not in slugs:
             shutil.rmtree(script.parent)
-    lacking = [finding for finding in findings if not (PAGES / finding.slug / SCRIPT).is_file()]
-    runs = [load_run(run) for part in parts if lacking and (run := part.run()) is not None]
-    for finding in lacking:
-        any(write_script(finding, run) for run in runs)
+    lacking = {slug for slug in slugs if not (PAGES / slug / SCRIPT).is_file()}
+    wanted = [part for part in parts if lacking and part.is_kept]
+    runs = [measured(load_run(run)) for part in wanted if (run := part.run()) is not None]
+    for finding in findings:
+        if finding.slug in lacking:
+            any(write_script(finding, run) for run in runs)
+    for fault in faults:
+        if fault.slug in lacking:
+            any(write_fault_script(fault, run) for run in runs)
 
 
 def _measure(parts: list[FieldPart], more: list[str], *, most: int, quick: bool) -> bool:

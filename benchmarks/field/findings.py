@@ -22,7 +22,9 @@ from harness.store.folders import EXPLANATION, folder_names
 
 EXPLAINED = KEPT / "explained"
 # Wall seconds of looking at dispatches; a step of 10 % and more shows soon.
-BUDGET_S = 15
+BUDGET_S = 8
+# Of a step, above which the dispatch that has most of it is its cause.
+_MUCH = 0.2
 _NUMBERS = re.compile(r"\d+(?:, \d+)*")
 
 
@@ -80,9 +82,14 @@ class Change:
         """Of the explanation, the dispatches that make most of the step and differ in a way that is known."""
         if self.explanation is None:
             return None
-        wanted = 1 if self.largest.ratio > 1 else -1
-        told = [part for part in self.explanation.parts if part.what and wanted * part.change_ns > 0]
-        return max(told, key=lambda part: abs(part.change_ns), default=None)
+        wanted, step = 1 if self.largest.ratio > 1 else -1, self.largest
+        told = [part for part in self.explanation.parts if part.what]
+        timed = [part for part in told if part.is_timed and wanted * part.change_ns > 0]
+        largest = max(timed, key=lambda part: abs(part.change_ns), default=None)
+        if largest is not None and abs(largest.change_ns) > _MUCH * abs(step.head_ns - step.base_ns):
+            return largest
+        # Of open sizes, no dispatch runs alone, so that none has a time.
+        return next((part for part in told if not part.is_timed), largest)
 
     @property
     def cause(self) -> tuple[str, ...]:
@@ -115,7 +122,8 @@ class Finding:
         """Its name in paths: the direction, the release, and its largest case."""
         first = self.changes[0].largest
         direction = "slower" if first.ratio > 1 else "faster"
-        return f"{direction}-{first.after}-{first.model}".replace(".", "-")
+        variant = "" if first.variant == "stock" else f"-{first.variant}"
+        return f"{direction}-{first.after}-{first.model}{variant}".replace(".", "-")
 
 
 def read_table(name: str) -> pd.DataFrame:
@@ -179,7 +187,7 @@ def explain_all(steps: Sequence[Step], *, seconds: float, more: Sequence[str] = 
 def _explain(step: Step, more: Sequence[str]) -> None:
     kept, before = EXPLAINED / _slug(step), set(folder_names(RESULTS, "explanation"))
     sides = [f"iree=={step.before}", f"iree=={step.after}", step.line, "--suite", SUITE]
-    words = [*sides, "--budget", str(BUDGET_S), "--row-cap", "180", "--results", str(RESULTS), "--quiet", *more]
+    words = [*sides, "--budget", str(BUDGET_S), "--row-cap", "30", "--results", str(RESULTS), "--quiet", *more]
     command = [sys.executable, "-m", "harness", "explain", *words]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
     kept.mkdir(parents=True, exist_ok=True)
@@ -216,13 +224,21 @@ class Fault:
     lines: Mapping[str, tuple[str, ...]]  # By name, the releases
     why: str  # Of the first of them
 
+    @property
+    def slug(self) -> str:
+        """Its name in paths: what it is, and its first model."""
+        line, releases = next(iter(self.lines.items()))
+        return f"{self.state}-{releases[-1]}-{line.partition('/')[0]}".replace(".", "-")
+
 
 def faults_of(table: pd.DataFrame) -> list[Fault]:
-    """What fails or is wrong, by state and message; that of most cases first."""
-    bad = table[table["state"].isin(("fails", "wrong"))]
+    """What fails or is wrong, by state and message, wrong outputs first; what the suite expects is left out."""
+    bad = table[table["state"].isin(("fails", "wrong")) & ~table["expected"]]
     found: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
     for row in bad.to_dict("records"):
         key = row["state"], _NUMBERS.sub("#", row["why"])
+        if row["state"] == "wrong":  # its numbers are its program's
+            key = row["state"], row["model"]
         found.setdefault(key, {}).setdefault(row["line"], {})[public(row["release"])] = row["why"]
     return sorted(_faults(found), key=lambda fault: (fault.state != "wrong", -sum(map(len, fault.lines.values()))))
 

@@ -29,7 +29,8 @@ FLAGS: Mapping[str, Sequence[str]] = {
     "mask": ["--iree-llvmcpu-vector-pproc-strategy=mask"],
     "neither": ["--iree-llvmcpu-vector-pproc-strategy=none"],
     "softmax-apart": ["--iree-llvmcpu-use-decompose-softmax-fuse=false"],
-    "sums-in-order": ["--iree-llvmcpu-reassociate-fp-reductions=false"],
+    "sums-in-any-order": ["--iree-llvmcpu-reassociate-fp-reductions=true"],
+    "codegen-O2": ["--iree-llvmcpu-mlir-opt-level=O2"],
     "fast-min-max": ["--iree-llvmcpu-use-fast-min-max-ops"],
     "im2col": ["--iree-global-opt-use-im2col-for-convs"],
     "llvm-loops": [

@@ -42,7 +42,6 @@ _DEVICES = {
     "host-threads": "code for this processor, two threads",
 }
 # Lines of IR that a page shows, and cases that its table has.
-_STILL = "so in the newest"
 _MOST_LINES, _MOST_CASES, _MOST_FLAGS, _WORST = 40, 40, 8, 3
 
 
@@ -52,6 +51,13 @@ class Upstream:
 
     text: str  # A sentence
     url: str = ""
+
+
+_NONE = Upstream(text="no report found")
+_SEARCHED = (
+    "No report found: IREE's issues and pull requests were searched on 2026-11-28 for llvm-cpu and the kind of "
+    "operator, and the subjects of its changes read as far as they were at hand, until 2026-08-21."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,12 +82,14 @@ def write_pages(field: Field) -> None:
     """Write all pages and pictures again; what no finding has any more goes."""
     PAGES.mkdir(parents=True, exist_ok=True)
     known = tomllib.loads(KNOWN.read_text()).get("known", [])
-    slugs = {finding.slug for finding in field.findings}
+    slugs = {finding.slug for finding in field.findings} | {fault.slug for fault in field.faults}
     for old in PAGES.glob("*-*.md"):
         if old.stem not in slugs:
             old.unlink()
     for number, finding in enumerate(field.findings, start=1):
         (PAGES / f"{finding.slug}.md").write_text(_finding_page(number, finding, field, known))
+    for fault in field.faults:
+        (PAGES / f"{fault.slug}.md").write_text(_fault_page(fault, field, known))
     maps = {device: _draw_map(field, device) for device in _DEVICES if (field.lines["device"] == device).any()}
     (PAGES / "README.md").write_text(_index(field, known, [file for file in maps.values() if file]))
     replace_between(ROOT / "README.md", BEGIN, END, _section(field, known, next(iter(maps.values()))))
@@ -112,7 +120,9 @@ def _index(field: Field, known: Sequence[Mapping[str, Any]], maps: Sequence[Path
             "## How sure this is",
             _controls(field),
             _agreement(field),
-            *_faults(field),
+            _known_reports(field, known),
+            _SEARCHED,
+            *_faults(field, known),
             "## GPUs",
             "No GPU was at hand: the suites language and operators on CUDA, HIP and Vulkan beside CPUs were not run.",
         )
@@ -127,7 +137,6 @@ def _findings_table(
     for number, finding in enumerate(findings, start=1):
         step = finding.steps[0]
         upstream = _upstream(finding, known)
-        report = f"[{escape(upstream.text)}]({upstream.url})" if upstream.url else escape(upstream.text)
         rows.append(
             [
                 str(number),
@@ -136,7 +145,7 @@ def _findings_table(
                 f"{len(finding.changes)}",
                 f"{name(step.line)} {interval_text(step.ratio, step.low, step.high)}",
                 _fate(finding, field),
-                report,
+                _told(upstream),
             ]
         )
     heads = ["", "what", "between", "programs", "largest, time to that before", "now", "upstream"]
@@ -147,29 +156,36 @@ def _title(finding: Finding) -> str:
     first = finding.changes[0]
     direction = "slower" if first.largest.ratio > 1 else "faster"
     part = first.part
-    what = part.what[0] if part is not None else f"{first.largest.model}, of no cause that explain finds"
+    unknown = "of no cause that explain finds" if first.explanation or first.reason else "not explained yet"
+    what = part.what[0] if part is not None else f"{first.largest.model}, {unknown}"
     return f"{direction} since {first.largest.after}: {what}"
 
 
 def is_slow_still(finding: Finding, field: Field) -> bool:
-    """Whether the newest release is as slow as the one that began it."""
-    return finding.steps[0].ratio > 1 and _fate(finding, field) == _STILL
+    """Whether it is slower in the newest release than before it began."""
+    now = _now(finding, field)
+    return finding.steps[0].ratio > 1 and now is not None and now > 1 + FLOOR
+
+
+def _now(finding: Finding, field: Field) -> float | None:
+    """The time of its largest case in the newest release, to that before it began."""
+    step, ratios = finding.steps[0], _ratios(field, finding.steps[0].line)
+    return ratios[field.releases[-1]] / ratios[step.before] if {field.releases[-1], step.before} <= {*ratios} else None
 
 
 def _fate(finding: Finding, field: Field) -> str:
-    """Until which release what is slower stays so."""
-    step = finding.steps[0]
-    points = _ratios(field, step.line)
-    order = field.releases
-    before = points.get(step.before)
-    if before is None:
+    """Since which release its largest case is as it was before, or what it is in the newest."""
+    step, now = finding.steps[0], _now(finding, field)
+    ratios, order = _ratios(field, step.line), field.releases
+    before = ratios.get(step.before)
+    if before is None or now is None:
         return ""
-    later = [release for release in order[order.index(step.after) :] if release in points]
-    if step.ratio < 1:
-        lost = next((release for release in later if points[release] > before / (1 + FLOOR)), None)
-        return f"lost again in {lost}" if lost else _STILL
-    good = next((release for release in later if points[release] <= before * (1 + FLOOR)), None)
-    return f"mended in {good}" if good else _STILL
+    later = [release for release in order[order.index(step.after) :] if release in ratios]
+    edge = before * (1 + FLOOR) if step.ratio > 1 else before / (1 + FLOOR)
+    back = next((release for release in later if (ratios[release] <= edge) is (step.ratio > 1)), None)
+    if back is None or (step.ratio > 1) is (now > 1 + FLOOR):
+        return f"{ratio_text(now)} in {order[-1]}"
+    return f"{'mended' if step.ratio > 1 else 'lost again'} in {back}"
 
 
 def _ratios(field: Field, line: str) -> dict[str, float]:
@@ -206,7 +222,7 @@ def _agreement(field: Field) -> str:
     )
 
 
-def _faults(field: Field) -> Iterator[str]:
+def _faults(field: Field, known: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for state, title in (("wrong", "Wrong outputs"), ("fails", "What does not compile or run")):
         faults = [fault for fault in field.faults if fault.state == state]
         if not faults:
@@ -218,9 +234,45 @@ def _faults(field: Field) -> Iterator[str]:
             listed = ", ".join(map(name, list(models)[:6])) + (
                 f" and {len(models) - 6} more" if len(models) > 6 else ""
             )
-            rows.append([listed, ", ".join(dict.fromkeys(spans.values())), escape(fault.why)])
+            link = f"[{escape(_message(fault))}]({fault.slug}.md)"
+            rows.append([link, listed, ", ".join(dict.fromkeys(spans.values())), _told(_fault_upstream(fault, known))])
         yield f"## {title}"
-        yield table(["cases", "releases", "message of the first"], rows)
+        yield table(["message of the first", "cases", "releases", "upstream"], rows)
+
+
+def _message(fault: Fault) -> str:
+    """What the first of its cases says, without what all of them do."""
+    return fault.why.removeprefix("wrong output: its ").removeprefix("failed at compile: ")
+
+
+def _fault_page(fault: Fault, field: Field, known: Sequence[Mapping[str, Any]]) -> str:
+    title = "gives wrong outputs" if fault.state == "wrong" else "does not compile or run"
+    models = list(dict.fromkeys(line.partition("/")[0] for line in fault.lines))
+    several = f" and {len(models) - 1} more" if len(models) > 1 else ""
+    rows = [[name(line), _span(releases, field.releases)] for line, releases in fault.lines.items()]
+    return (
+        blocks(
+            f"# {escape(models[0])}{several}: {title}",
+            escape(fault.why),
+            table(["case", "under IREE"], rows),
+            "## Upstream",
+            _told(_fault_upstream(fault, known)),
+            *_reproduction(fault.slug, field),
+        )
+        + "\n"
+    )
+
+
+def _fault_upstream(fault: Fault, known: Sequence[Mapping[str, Any]]) -> Upstream:
+    for entry in known:
+        texts = (fault.why, *fault.lines)
+        if entry["direction"] == fault.state and any(part in text for part in entry["contains"] for text in texts):
+            return Upstream(text=entry["text"], url=entry.get("url", ""))
+    return _NONE
+
+
+def _told(upstream: Upstream) -> str:
+    return f"[{escape(upstream.text)}]({upstream.url})" if upstream.url else escape(upstream.text)
 
 
 def _span(releases: Sequence[str], order: Sequence[str]) -> str:
@@ -240,7 +292,6 @@ def _span(releases: Sequence[str], order: Sequence[str]) -> str:
 def _finding_page(number: int, finding: Finding, field: Field, known: Sequence[Mapping[str, Any]]) -> str:
     first, upstream = finding.changes[0], _upstream(finding, known)
     step = first.largest
-    report = f"[{escape(upstream.text)}]({upstream.url})" if upstream.url else escape(upstream.text)
     rows = [_case_row(each, field) for each in finding.steps[:_MOST_CASES]]
     more = len(finding.steps) - len(rows)
     heads = ["case", step.before, step.after, "ratio [95 % interval]", "over all releases, to the first"]
@@ -255,8 +306,8 @@ def _finding_page(number: int, finding: Finding, field: Field, known: Sequence[M
             "## Cause",
             *_cause(first),
             "## Upstream",
-            report,
-            *_reproduction(finding, field),
+            _told(upstream),
+            *_reproduction(finding.slug, field),
         )
         + "\n"
     )
@@ -273,7 +324,7 @@ def _case_row(step: Step, field: Field) -> list[str]:
 def _cause(change: Change) -> Iterator[str]:
     explanation, part, step = change.explanation, change.part, change.largest
     if explanation is None:
-        yield escape(f"explain could not say: {change.reason or 'it was not asked'}")
+        yield escape(f"explain could not say: {change.reason}" if change.reason else "Not explained yet.")
         return
     if explanation.latency.verdict not in CHANGED:  # the run decided that it is another time, so few generations do
         explanation = replace(explanation, latency=replace(explanation.latency, verdict=_row(step).verdict))
@@ -306,8 +357,8 @@ def _flags(finding: Finding, field: Field) -> Iterator[str]:
     yield table(["case", "flags", "time to that without"], rows) if rows else none
 
 
-def _reproduction(finding: Finding, field: Field) -> Iterator[str]:
-    folder = PAGES / finding.slug
+def _reproduction(slug: str, field: Field) -> Iterator[str]:
+    folder = PAGES / slug
     if not (folder / SCRIPT).is_file():
         yield "## Reproduce"
         yield "No case of it is small enough to lie here; `harness export suites/field.toml MODEL` writes its program."
@@ -316,19 +367,36 @@ def _reproduction(finding: Finding, field: Field) -> Iterator[str]:
     yield f"[{SCRIPT}]({folder.name}/{SCRIPT}) with [model.mlir]({folder.name}/model.mlir) beside it:"
     yield fenced((folder / SCRIPT).read_text(), "sh")
     for each in field.reproduced:
-        if each.slug == finding.slug:
-            said = f"{ratio_text(each.plain)} times" if each.plain else f"nothing ({escape(each.said)})"
-            agrees = "agrees" if each.agrees else "does not agree"
-            yield f"Run on {each.when[:10]} on {escape(each.cpu)}: {said}, which {agrees}."
+        if each.slug == slug:
+            said = f"{ratio_text(each.plain)} times, which " if each.plain else ""
+            agrees = "agrees" if each.agrees else f"does not agree ({escape(each.said or 'a smaller step')})"
+            yield f"Run again on {each.when[:10]} on {escape(each.cpu)}: {said}{agrees}."
 
 
 def _upstream(finding: Finding, known: Sequence[Mapping[str, Any]]) -> Upstream:
-    step, text = finding.steps[0], _title(finding)
+    entry = _entry_of(finding, known)
+    return Upstream(text=entry["text"], url=entry.get("url", "")) if entry is not None else _NONE
+
+
+def _entry_of(finding: Finding, known: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    step, part, explanation = finding.steps[0], finding.changes[0].part, finding.changes[0].explanation
+    direction = "slower" if step.ratio > 1 else "faster"
+    texts = [*(part.what if part is not None else ()), *(each.line for each in finding.steps)]
+    texts += [explanation.sentence] if explanation is not None else []
     for entry in known:
-        fits = entry["after"] == step.after and entry["direction"] == ("slower" if step.ratio > 1 else "faster")
-        if fits and any(part in text or part in step.line for part in entry["contains"]):
-            return Upstream(text=entry["text"], url=entry.get("url", ""))
-    return Upstream(text="not searched for yet")
+        if (entry["direction"], entry.get("after")) == (direction, step.after) and any(
+            piece in text for piece in entry["contains"] for text in texts
+        ):
+            return entry
+    return None
+
+
+def _known_reports(field: Field, known: Sequence[Mapping[str, Any]]) -> str:
+    """Which of the reports that this look was to find it found."""
+    entries = [entry for entry in known if entry.get("known")]
+    found = [entry for finding in field.findings if (entry := _entry_of(finding, known)) is not None]
+    told = [f"[{escape(entry['text'])}]({entry['url']})" for entry in entries if entry in found]
+    return f"Of {len(entries)} reports that it was to find without being told, it found {len(told)}: {'; '.join(told)}."
 
 
 # --- Pictures, and the README ---
@@ -382,7 +450,7 @@ def _row(step: Step) -> Row:
 
 
 def _section(field: Field, known: Sequence[Mapping[str, Any]], picture: Path) -> str:
-    worst = [finding for finding in field.findings if finding.steps[0].ratio > 1][:_WORST]
+    worst = field.findings[:_WORST]
     return blocks(
         f"![Cases x releases: {_DEVICES[picture.stem.removeprefix('map-')]}]({picture.relative_to(ROOT)})",
         _findings_table(field, known, worst, where="docs/field/"),

@@ -13,30 +13,34 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.field.findings import Finding
+from benchmarks.field.findings import Fault, Finding
 from benchmarks.field.parts import KEPT, ROOT, public
 from harness.cache import environments_root
 from harness.compare.pairs import Side
 from harness.machine.environment import capture_environment, processor
+from harness.records.comparison import Row
 from harness.records.run import Run
 from harness.report.releases import releases_of
 from harness.report.run_report import build_report
 from harness.stages.reproducer import write_reproducer
+from harness.store.evidence import find_failure
 from harness.toolchain import get_toolchains
 
 PAGES = ROOT / "docs" / "field"
-SCRIPT = "reproduce.sh"
+SCRIPT, FACTS = "reproduce.sh", "step.json"
 REPRODUCED = KEPT / "reproduced.json"
 _MEDIAN = re.compile(r"_median\s+([\d.]+) (ns|us|ms|s)\b")
 _UNITS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 # Larger programs are no minimal reproducers; what they show, a smaller one of the finding may.
 _LARGEST_BYTES = 300_000
+_LARGEST_WRONG_BYTES = 2_500_000  # With the inputs and outputs that tell
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +51,7 @@ class Reproduced:
     line: str
     before: str
     after: str
-    found: float  # The ratio that the harness measured
+    found: float | None  # The ratio that the harness measured; None of a fault
     plain: float | None  # The ratio of the medians that iree-benchmark-module printed; None: the script failed
     agrees: bool
     cpu: str
@@ -56,15 +60,26 @@ class Reproduced:
     said: str = ""  # The last line of a script that failed
 
 
-def write_script(finding: Finding, run: Run) -> bool:
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """A part's run, and its judged neighbours by line and releases."""
+
+    side: Side
+    judged: Mapping[tuple[str, str, str], Row]
+
+
+def measured(run: Run) -> Measured:
+    """A run, judged once."""
+    steps = releases_of(build_report(run)).neighbours
+    judged = {(step.line.name, public(step.before), public(step.after)): step.row for step in steps}
+    return Measured(side=Side(run, run.header.id), judged=judged)
+
+
+def write_script(finding: Finding, run: Measured) -> bool:
     """Write the reproducer of a finding's largest case that this run measured; whether it has one."""
-    side = Side(run, run.header.id)
-    judged = {
-        (step.line.name, public(step.before), public(step.after)): step.row
-        for step in releases_of(build_report(run)).neighbours
-    }
+    side = run.side
     for step in finding.steps:
-        row = judged.get((step.line, step.before, step.after))
+        row = run.judged.get((step.line, step.before, step.after))
         if row is None:
             continue
         base, head = (side.cases[f"{step.line}:{release}"] for release in (step.before, step.after))
@@ -72,7 +87,35 @@ def write_script(finding: Finding, run: Run) -> bool:
         shutil.rmtree(folder, ignore_errors=True)
         _without_inputs(write_reproducer(folder, base=(side, base), head=(side, head), measured=row))
         if sum(file.stat().st_size for file in folder.iterdir()) <= _LARGEST_BYTES:
-            (folder / "step.json").write_text(json.dumps(asdict(step), indent=1) + "\n")
+            (folder / FACTS).write_text(json.dumps(asdict(step), indent=1) + "\n")
+            return True
+        shutil.rmtree(folder)
+    return False
+
+
+def write_fault_script(fault: Fault, run: Measured) -> bool:
+    """Write what shows a fault on the first of its lines that this run has, beside a release without it."""
+    side = run.side
+    for line, releases in fault.lines.items():
+        head = side.cases.get(f"{line}:{releases[-1]}")
+        if head is None:
+            continue
+        good = [
+            case
+            for name, case in side.cases.items()
+            if name.startswith(f"{line}:")
+            and "+" not in case.toolchain
+            and case.skip is None
+            and find_failure(case, side.evidence, timed=True) is None
+        ]
+        folder = PAGES / fault.slug
+        shutil.rmtree(folder, ignore_errors=True)
+        write_reproducer(folder, base=(side, good[-1]) if good else None, head=(side, head))
+        for file in folder.glob("input*") if fault.state == "fails" else ():
+            file.unlink()
+        if sum(file.stat().st_size for file in folder.iterdir()) <= _LARGEST_WRONG_BYTES:
+            facts = {"line": line, "before": good[-1].toolchain if good else "", "after": releases[-1]}
+            (folder / FACTS).write_text(json.dumps({**facts, "state": fault.state}, indent=1) + "\n")
             return True
         shutil.rmtree(folder)
     return False
@@ -107,39 +150,44 @@ def check_scripts() -> list[Reproduced]:
     known = known_results()
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()[:8]
     for script in sorted(PAGES.glob(f"*/{SCRIPT}")):
-        if not (script.parent / "step.json").is_file():
+        if not (script.parent / FACTS).is_file():
             continue
         found = _checked(script.parent, boot)
-        sys.stderr.write(f"{found.slug}: found {found.found:.3g}, plain {found.plain or math.nan:.3g}\n")
+        ratios = f", found {found.found:.3g}, plain {found.plain or math.nan:.3g}" if found.found else ""
+        sys.stderr.write(f"{found.slug}: {'agrees' if found.agrees else 'DOES NOT AGREE'}{ratios}\n")
         known = [each for each in known if (each.slug, each.boot) != (found.slug, boot)] + [found]
         REPRODUCED.write_text(json.dumps([asdict(each) for each in known], indent=1) + "\n")
     return known
 
 
 def _checked(folder: Path, boot: str) -> Reproduced:
-    step = json.loads((folder / "step.json").read_text())
-    sides = step["before"], step["after"]
+    facts = json.loads((folder / FACTS).read_text())
+    sides = [release for release in (facts["before"], facts["after"]) if release]
     toolchains = get_toolchains(sides, root=environments_root(), on_install=lambda text: print(text, file=sys.stderr))
-    tools = [toolchain.python.parent for toolchain in toolchains]
     with tempfile.TemporaryDirectory() as fresh:
         place = Path(fresh) / folder.name
         shutil.copytree(folder, place)
-        env = {**os.environ, "BASE": str(tools[0]), "HEAD": str(tools[1])}
+        tools = [str(toolchain.python.parent) for toolchain in toolchains]
+        env = {**os.environ, "BASE": tools[0], "HEAD": tools[-1]}
         done = subprocess.run(["/bin/sh", SCRIPT], cwd=place, env=env, capture_output=True, text=True, check=False)
-    medians = [float(value) * _UNITS[unit] for value, unit in _MEDIAN.findall(done.stdout)]
+    printed = f"{done.stdout}{done.stderr}"
+    medians = [float(value) * _UNITS[unit] for value, unit in _MEDIAN.findall(printed)]
     plain = medians[1] / medians[0] if len(medians) == 2 else None
-    found = float(step["ratio"])
+    found = float(facts["ratio"]) if "ratio" in facts else None
+    if found is not None:  # the same direction, and at least half of the size, in the logarithm
+        agrees = plain is not None and math.log(plain) / math.log(found) > 0.5
+    else:
+        agrees = ("[FAILED]" if facts["state"] == "wrong" else "ended with status") in printed
     return Reproduced(
         slug=folder.name,
-        line=step["line"],
-        before=sides[0],
-        after=sides[1],
+        line=facts["line"],
+        before=facts["before"],
+        after=facts["after"],
         found=found,
         plain=plain,
-        # The same direction, and at least half of the size, in the logarithm.
-        agrees=plain is not None and math.log(plain) / math.log(found) > 0.5,
+        agrees=agrees,
         cpu=processor(capture_environment()) or "",
         when=datetime.now(timezone.utc).isoformat(timespec="minutes"),
         boot=boot,
-        said="" if plain is not None else (done.stderr.strip().splitlines() or ["nothing"])[-1],
+        said="" if agrees else (done.stderr.strip().splitlines() or ["nothing"])[-1],
     )

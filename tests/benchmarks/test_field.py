@@ -63,12 +63,14 @@ def test_an_open_step_is_a_finding_where_explaining_it_decided_it() -> None:
     assert Change(steps=(step,), explanation=make_explanation()).is_there is (latency.verdict == "regressed")
 
 
-@pytest.mark.parametrize("state", ["fails", "wrong"])
-def test_faults_of_one_message_are_told_once(state: str) -> None:
+@pytest.mark.parametrize(("state", "told_by"), [("fails", "value # is off"), ("wrong", "net")])
+def test_faults_of_one_message_and_wrong_outputs_of_one_model_are_told_once(state: str, told_by: str) -> None:
+    places = enumerate([("a", "3.0.0"), ("a", "3.1.0+local.b.1"), ("b", "3.1.0"), ("c", "3.1.0")])
     rows = [
-        {"line": line, "release": release, "state": state, "why": f"value {place} is off"}
-        for place, (line, release) in enumerate([("a", "3.0.0"), ("a", "3.1.0"), ("b", "3.1.0")])
+        {"line": line, "model": "net", "release": release, "state": state, "why": f"value {place} is off"}
+        for place, (line, release) in places
     ]
-    (fault,) = faults_of(pd.DataFrame([*rows, {"line": "c", "release": "3.0.0", "state": "measured", "why": ""}]))
+    expected = [False, False, False, True]  # by the suite
+    (fault,) = faults_of(pd.DataFrame(rows).assign(expected=expected))
     lines = {"a": ("3.0.0", "3.1.0"), "b": ("3.1.0",)}
-    assert fault == Fault(state=state, message="value # is off", lines=lines, why="value 0 is off")
+    assert fault == Fault(state=state, message=told_by, lines=lines, why="value 0 is off")

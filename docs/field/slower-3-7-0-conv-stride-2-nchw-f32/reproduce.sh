@@ -1,0 +1,41 @@
+#!/bin/sh
+# conv-stride-2-nchw-f32/stock@v3 goes from 2.44 ms on IREE 3.6.0 to 8.76 ms on IREE 3.7.0 (3.57
+# times [3.5, 3.64]).
+# Found on AMD EPYC (AuthenticAMD 26/2, znver5, AVX-512 BF16 VNNI), 2026-11-28.
+#
+# Run it with `sh reproduce.sh`: it installs IREE's releases with pip, into environments beside itself.
+# For tools of your own give their folders, as in `BASE=$HOME/iree-build/tools HEAD=... sh reproduce.sh`.
+set -e
+cd "$(dirname "$0")"
+
+if [ -z "$BASE" ]; then
+  "${PYTHON:-python3}" -m venv iree-3.6.0
+  iree-3.6.0/bin/python -m pip install --quiet iree-base-compiler==3.6.0 iree-base-runtime==3.6.0
+  BASE=iree-3.6.0/bin
+fi
+
+if [ -z "$HEAD" ]; then
+  "${PYTHON:-python3}" -m venv iree-3.7.0
+  iree-3.7.0/bin/python -m pip install --quiet iree-base-compiler==3.7.0 iree-base-runtime==3.7.0
+  HEAD=iree-3.7.0/bin
+fi
+
+echo '== IREE 3.6.0'
+"$BASE"/iree-compile model.mlir -o base.vmfb --iree-hal-target-device=local \
+  --iree-hal-local-target-device-backends=llvm-cpu --iree-llvmcpu-target-cpu=x86-64-v3 \
+  --iree-vm-bytecode-module-strip-source-map --iree-hal-executable-debug-level=0 \
+  --iree-llvmcpu-debug-symbols=false --iree-vm-emit-polyglot-zip=true
+"$BASE"/iree-benchmark-module --module=base.vmfb --device=local-sync --function=main \
+  --input=1x3x117x117xf32=1 --input=64x3x7x7xf32=1 --benchmark_repetitions=3 --benchmark_min_time=0.3s
+
+echo '== IREE 3.7.0'
+"$HEAD"/iree-compile model.mlir -o head.vmfb --iree-hal-target-device=local \
+  --iree-hal-local-target-device-backends=llvm-cpu --iree-llvmcpu-target-cpu=x86-64-v3 \
+  --iree-vm-bytecode-module-strip-source-map --iree-hal-executable-debug-level=0 \
+  --iree-llvmcpu-debug-symbols=false --iree-vm-emit-polyglot-zip=true
+"$HEAD"/iree-benchmark-module --module=head.vmfb --device=local-sync --function=main \
+  --input=1x3x117x117xf32=1 --input=64x3x7x7xf32=1 --benchmark_repetitions=3 --benchmark_min_time=0.3s
+
+echo 'Compare the two medians of real_time above. conv-stride-2-nchw-f32/stock@v3 goes from 2.44 ms on
+IREE 3.6.0 to 8.76 ms on IREE 3.7.0 (3.57 times [3.5, 3.64]). Found on AMD EPYC (AuthenticAMD 26/2,
+znver5, AVX-512 BF16 VNNI), 2026-11-28.'
