@@ -52,6 +52,11 @@ class Step:
         return abs(math.log(self.ratio))
 
     @property
+    def direction(self) -> str:
+        """`slower` or `faster`."""
+        return "slower" if self.ratio > 1 else "faster"
+
+    @property
     def change(self) -> tuple[str, str, str, str]:
         """What one explanation is for: a model's variant between two releases, on whatever device."""
         return self.model, self.variant, self.before, self.after
@@ -95,10 +100,9 @@ class Change:
     def cause(self) -> tuple[str, ...]:
         """What changes of one cause have in common: direction, releases, and what differs, sizes left out."""
         first = self.largest
-        direction = "slower" if first.ratio > 1 else "faster"
         part = self.part
         told = _NUMBERS.sub("#", part.what[0]) if part is not None else f"{first.model}/{first.variant}"
-        return direction, first.before, first.after, told
+        return first.direction, first.before, first.after, told
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,9 +125,8 @@ class Finding:
     def slug(self) -> str:
         """Its name in paths: the direction, the release, and its largest case."""
         first = self.changes[0].largest
-        direction = "slower" if first.ratio > 1 else "faster"
         variant = "" if first.variant == "stock" else f"-{first.variant}"
-        return f"{direction}-{first.after}-{first.model}{variant}".replace(".", "-")
+        return f"{first.direction}-{first.after}-{first.model}{variant}".replace(".", "-")
 
 
 def read_table(name: str) -> pd.DataFrame:

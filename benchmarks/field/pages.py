@@ -154,11 +154,10 @@ def _findings_table(
 
 def _title(finding: Finding) -> str:
     first = finding.changes[0]
-    direction = "slower" if first.largest.ratio > 1 else "faster"
     part = first.part
     unknown = "of no cause that explain finds" if first.explanation or first.reason else "not explained yet"
     what = part.what[0] if part is not None else f"{first.largest.model}, {unknown}"
-    return f"{direction} since {first.largest.after}: {what}"
+    return f"{first.largest.direction} since {first.largest.after}: {what}"
 
 
 def is_slow_still(finding: Finding, field: Field) -> bool:
@@ -380,11 +379,10 @@ def _upstream(finding: Finding, known: Sequence[Mapping[str, Any]]) -> Upstream:
 
 def _entry_of(finding: Finding, known: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     step, part, explanation = finding.steps[0], finding.changes[0].part, finding.changes[0].explanation
-    direction = "slower" if step.ratio > 1 else "faster"
     texts = [*(part.what if part is not None else ()), *(each.line for each in finding.steps)]
     texts += [explanation.sentence] if explanation is not None else []
     for entry in known:
-        if (entry["direction"], entry.get("after")) == (direction, step.after) and any(
+        if (entry["direction"], entry.get("after")) == (step.direction, step.after) and any(
             piece in text for piece in entry["contains"] for text in texts
         ):
             return entry

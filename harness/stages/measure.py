@@ -274,8 +274,10 @@ def measure_stage(context: Context, runnable: Sequence[AnyRunnable]) -> None:
     for generation, name in rows:
         wanted = wanted_generation(context, name, generation, timed, groups=shares)
         members, told = [item for item in alive if item.case.group == name], list[Turn]()
-        measured = run_generation(wanted, members, done.checks, context.given_up, known.get(name)) if wanted else ()
-        for result in measured if members else ():
+        if wanted is None or not members:
+            progress.step(name)
+            continue
+        for result in run_generation(wanted, members, done.checks, context.given_up, known.get(name)):
             keep_measured(context, result, [item.case for item in members])
             if isinstance(result, Round):
                 told += result.turns

@@ -13,7 +13,8 @@ from harness.text import matching
 
 def read_suite_table(path: Path) -> tuple[SuiteFile, list[Path]]:
     """A suite file's table, models of other suites among its own, and the files that these came from."""
-    table, _ = read_toml(path, SuiteFile)
+    content, _ = read_content(path)
+    table = validated(path, content, SuiteFile)
     models: dict[str, Any] = dict(table.models)
     origins = dict.fromkeys(models, path)
     for name, wanted in table.model_files.items():
@@ -24,16 +25,13 @@ def read_suite_table(path: Path) -> tuple[SuiteFile, list[Path]]:
         dumped = found.model_dump(exclude_none=True, exclude_defaults=True, by_alias=True).get("models", {})
         for pattern in wanted.models:
             if not any(map(matching([pattern]).match, dumped)):
-                raise SuiteError(
-                    f"{path}: [model_files.{shown(name)}] models: {shown(pattern)} matches none; correct it"
-                )
+                raise SuiteError(f"{path}: {where} models: {shown(pattern)} matches none; correct it")
         for model in filter(matching(wanted.models).match, dumped):
             own = f"{wanted.prefix}{model}"
             if own in models:
                 how = "choose other models, or another prefix"
                 raise SuiteError(f"{path}: {where}: {own!r} is of {origins[own]} too; {how}")
             models[own], origins[own] = moved_model(dumped[model], file, path.parent), file
-    content, _ = read_content(path)
     if not models:
         raise SuiteError(f"{path}: [models] is missing; add it, or [model_files]")
     merged = validated(path, {**content, "models": models}, SuiteFile) if table.model_files else table
