@@ -38,6 +38,7 @@ from benchmarks.field.reproduce import (
     write_fault_script,
     write_script,
 )
+from benchmarks.field.upstream import known_reports
 from harness.store.run_directory import load_run
 
 
@@ -58,7 +59,8 @@ def main() -> int:
         if left:
             sys.stderr.write(f"{left} steps are not explained yet; the same command goes on there\n")
     lines, steps = read_table("lines"), read_table("steps")
-    findings, faults = findings_of(changes_of(found_steps(steps))), faults_of(lines)
+    reports = known_reports()
+    findings, faults = findings_of(changes_of(found_steps(steps)), reports), faults_of(lines, reports)
     _write_scripts(findings, faults, parts)
     field = Field(
         lines=lines,

@@ -15,6 +15,7 @@ import duckdb
 import pandas as pd
 
 from benchmarks.field.parts import FLOOR, KEPT, RESULTS, ROOT, SUITE, public
+from benchmarks.field.upstream import Report, report_of
 from harness.compare.judge import CHANGED
 from harness.records.explanation import Explanation
 from harness.records.explanation import Part as Dispatches
@@ -96,12 +97,18 @@ class Change:
         # Of open sizes, no dispatch runs alone, so that none has a time.
         return next((part for part in told if not part.is_timed), largest)
 
-    @property
-    def cause(self) -> tuple[str, ...]:
-        """What changes of one cause have in common: direction, releases, and what differs, sizes left out."""
-        first = self.largest
-        part = self.part
+    def report(self, reports: Sequence[Report]) -> Report | None:
+        """What upstream says of it."""
+        texts = [*(self.part.what if self.part is not None else ()), *(step.line for step in self.steps)]
+        texts += [self.explanation.sentence] if self.explanation is not None else []
+        return report_of(reports, self.largest.direction, self.largest.after, texts)
+
+    def cause(self, reports: Sequence[Report]) -> tuple[str, ...]:
+        """What changes of one cause have in common: direction, releases, and a report or what differs without sizes."""
+        first, part, report = self.largest, self.part, self.report(reports)
         told = _NUMBERS.sub("#", part.what[0]) if part is not None else f"{first.model}/{first.variant}"
+        if report is not None and not report.near:
+            told = report.text
         return first.direction, first.before, first.after, told
 
 
@@ -110,6 +117,7 @@ class Finding:
     """Changes of one cause."""
 
     changes: tuple[Change, ...]  # That of the largest step first
+    report: Report | None = None
 
     @property
     def steps(self) -> list[Step]:
@@ -161,12 +169,12 @@ def changes_of(steps: Sequence[Step]) -> list[Change]:
     ]
 
 
-def findings_of(changes: Sequence[Change]) -> list[Finding]:
+def findings_of(changes: Sequence[Change], reports: Sequence[Report] = ()) -> list[Finding]:
     """Changes of one cause together, the weightiest finding first."""
     by_cause: dict[tuple[str, ...], list[Change]] = {}
     for change in sorted(filter(lambda change: change.is_there, changes), key=lambda change: -change.largest.size):
-        by_cause.setdefault(change.cause, []).append(change)
-    findings = [Finding(changes=tuple(own)) for own in by_cause.values()]
+        by_cause.setdefault(change.cause(reports), []).append(change)
+    findings = [Finding(changes=tuple(own), report=own[0].report(reports)) for own in by_cause.values()]
     return sorted(findings, key=lambda finding: -finding.weight)
 
 
@@ -226,6 +234,7 @@ class Fault:
     message: str  # Of the first of them, its numbers left out
     lines: Mapping[str, tuple[str, ...]]  # By name, the releases
     why: str  # Of the first of them
+    report: Report | None = None
 
     @property
     def slug(self) -> str:
@@ -234,7 +243,7 @@ class Fault:
         return f"{self.state}-{releases[-1]}-{line.partition('/')[0]}".replace(".", "-")
 
 
-def faults_of(table: pd.DataFrame) -> list[Fault]:
+def faults_of(table: pd.DataFrame, reports: Sequence[Report] = ()) -> list[Fault]:
     """What fails or is wrong, by state and message, wrong outputs first; what the suite expects is left out."""
     bad = table[table["state"].isin(("fails", "wrong")) & ~table["expected"]]
     found: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
@@ -243,11 +252,16 @@ def faults_of(table: pd.DataFrame) -> list[Fault]:
         if row["state"] == "wrong":  # its numbers are its program's
             key = row["state"], row["model"]
         found.setdefault(key, {}).setdefault(row["line"], {})[public(row["release"])] = row["why"]
-    return sorted(_faults(found), key=lambda fault: (fault.state != "wrong", -sum(map(len, fault.lines.values()))))
+    return sorted(
+        _faults(found, reports), key=lambda fault: (fault.state != "wrong", -sum(map(len, fault.lines.values())))
+    )
 
 
-def _faults(found: Mapping[tuple[str, str], Mapping[str, Mapping[str, str]]]) -> Iterator[Fault]:
+def _faults(
+    found: Mapping[tuple[str, str], Mapping[str, Mapping[str, str]]], reports: Sequence[Report]
+) -> Iterator[Fault]:
     for (state, message), lines in found.items():
         why = next(iter(next(iter(lines.values())).values()))
         releases = {line: tuple(reasons) for line, reasons in lines.items()}
-        yield Fault(state=state, message=message, lines=releases, why=why)
+        report = report_of(reports, state, "", [why, *lines])
+        yield Fault(state=state, message=message, lines=releases, why=why, report=report)

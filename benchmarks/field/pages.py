@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from benchmarks.field.findings import Change, Fault, Finding, Step
 from benchmarks.field.flags import Tried
 from benchmarks.field.parts import CONTROL, FLOOR, ROOT, public
 from benchmarks.field.reproduce import PAGES, SCRIPT, Reproduced
+from benchmarks.field.upstream import SEARCHED, Report, known_reports
 from harness.compare.judge import CHANGED
 from harness.explain.summary_sentence import cause_of, change_sentence
 from harness.metrics import LATENCY
@@ -28,12 +28,6 @@ from harness.report.units import interval_text, ratio_text, with_unit
 from harness.stats.intervals import rate_bounds
 from harness.text import plural
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-KNOWN = Path(__file__).with_name("upstream.toml")
 BEGIN, END = "<!-- made by `python -m benchmarks.field`: begin -->", "<!-- benchmarks.field: end -->"
 _DEVICES = {
     "v3": "code for x86-64-v3, one thread",
@@ -43,21 +37,6 @@ _DEVICES = {
 }
 # Lines of IR that a page shows, and cases that its table has.
 _MOST_LINES, _MOST_CASES, _MOST_FLAGS, _WORST = 40, 40, 8, 3
-
-
-@dataclass(frozen=True, kw_only=True)
-class Upstream:
-    """What upstream says of a finding."""
-
-    text: str  # A sentence
-    url: str = ""
-
-
-_NONE = Upstream(text="no report found")
-_SEARCHED = (
-    "No report found: IREE's issues and pull requests were searched on 2026-11-28 for llvm-cpu and the kind of "
-    "operator, and the subjects of its changes read as far as they were at hand, until 2026-08-21."
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,33 +60,33 @@ class Field:
 def write_pages(field: Field) -> None:
     """Write all pages and pictures again; what no finding has any more goes."""
     PAGES.mkdir(parents=True, exist_ok=True)
-    known = tomllib.loads(KNOWN.read_text()).get("known", [])
     slugs = {finding.slug for finding in field.findings} | {fault.slug for fault in field.faults}
     for old in PAGES.glob("*-*.md"):
         if old.stem not in slugs:
             old.unlink()
     for number, finding in enumerate(field.findings, start=1):
-        (PAGES / f"{finding.slug}.md").write_text(_finding_page(number, finding, field, known))
+        (PAGES / f"{finding.slug}.md").write_text(_finding_page(number, finding, field))
     for fault in field.faults:
-        (PAGES / f"{fault.slug}.md").write_text(_fault_page(fault, field, known))
+        (PAGES / f"{fault.slug}.md").write_text(_fault_page(fault, field))
     maps = {device: _draw_map(field, device) for device in _DEVICES if (field.lines["device"] == device).any()}
-    (PAGES / "README.md").write_text(_index(field, known, [file for file in maps.values() if file]))
-    replace_between(ROOT / "README.md", BEGIN, END, _section(field, known, next(iter(maps.values()))))
+    (PAGES / "README.md").write_text(_index(field, [file for file in maps.values() if file]))
+    replace_between(ROOT / "README.md", BEGIN, END, _section(field, next(iter(maps.values()))))
 
 
 # --- The index ---
 
 
-def _index(field: Field, known: Sequence[Mapping[str, Any]], maps: Sequence[Path]) -> str:
+def _index(field: Field, maps: Sequence[Path]) -> str:
     cpus = sorted(set(field.lines["cpu"]))
     models, lines = field.lines["model"].nunique(), field.lines["line"].nunique()
     releases = field.releases
     intro = (
         f"{plural(models, 'program')} ({plural(lines, 'line')} with their targets and numbers of threads) under "
         f"{len(releases)} releases of IREE, {releases[0]} to {releases[-1]}, on {' and '.join(cpus)}. Every output was "
-        "checked before anything was timed, and all releases of a program took turns in the same minutes. Below are "
-        f"all steps beyond {FLOOR:.0%} between neighbours among the releases, those of one cause told once. Made by "
-        "`make field`, which measures it again on any machine."
+        "checked before anything was timed, and all releases of a program took turns in the same minutes. Below are all "
+        f"steps beyond {FLOOR:.0%} between neighbours among the releases, those of one cause told once, and numbered "
+        "by their size: the logarithm of the ratio, summed over the cases. Made by `make field`, which measures it "
+        "again on any machine."
     )
     pictures = [f"![{_DEVICES[file.stem.removeprefix('map-')]}: cases x releases]({file.name})" for file in maps]
     return (
@@ -115,14 +94,16 @@ def _index(field: Field, known: Sequence[Mapping[str, Any]], maps: Sequence[Path
             "# What the releases of IREE did to users of CPUs",
             intro,
             *pictures,
-            "## Findings",
-            _findings_table(field, known, field.findings, where=""),
+            "## What became slower",
+            _findings_table(field, "slower"),
+            "## What became faster",
+            _findings_table(field, "faster"),
             "## How sure this is",
             _controls(field),
             _agreement(field),
-            _known_reports(field, known),
-            _SEARCHED,
-            *_faults(field, known),
+            _known_reports(field),
+            SEARCHED,
+            *_faults(field),
             "## GPUs",
             "No GPU was at hand: the suites language and operators on CUDA, HIP and Vulkan beside CPUs were not run.",
         )
@@ -130,34 +111,42 @@ def _index(field: Field, known: Sequence[Mapping[str, Any]], maps: Sequence[Path
     )
 
 
-def _findings_table(
-    field: Field, known: Sequence[Mapping[str, Any]], findings: Sequence[Finding], *, where: str
-) -> str:
+def _findings_table(field: Field, direction: str, *, where: str = "", most: int | None = None) -> str:
     rows = []
-    for number, finding in enumerate(findings, start=1):
+    for number, finding in enumerate(field.findings, start=1):
         step = finding.steps[0]
-        upstream = _upstream(finding, known)
+        if step.direction != direction:
+            continue
         rows.append(
             [
                 str(number),
-                f"[{escape(_title(finding))}]({where}{finding.slug}.md)",
+                f"[{escape(_what(finding.changes[0]))}]({where}{finding.slug}.md)",
                 f"{step.before} → {step.after}",
                 f"{len(finding.changes)}",
                 f"{name(step.line)} {interval_text(step.ratio, step.low, step.high)}",
                 _fate(finding, field),
-                _told(upstream),
+                _told(finding.report),
             ]
         )
-    heads = ["", "what", "between", "programs", "largest, time to that before", "now", "upstream"]
-    return table(heads, rows, numbers=[True, False, False, True])
+    heads = ["", "what differs", "between", "programs", "largest, time to that before", "now", "upstream"]
+    return table(heads, rows[:most], numbers=[True, False, False, True])
 
 
 def _title(finding: Finding) -> str:
-    first = finding.changes[0]
-    part = first.part
-    unknown = "of no cause that explain finds" if first.explanation or first.reason else "not explained yet"
-    what = part.what[0] if part is not None else f"{first.largest.model}, {unknown}"
-    return f"{first.largest.direction} since {first.largest.after}: {what}"
+    step, programs = finding.steps[0], len({change.largest.model for change in finding.changes})
+    several = f" and {programs - 1} more are" if programs > 1 else " is"
+    times = f"{ratio_text(max(step.ratio, 1 / step.ratio))} times {step.direction}"
+    return f"{step.model}{several} up to {times} since {step.after}: {_what(finding.changes[0])}"
+
+
+def _what(change: Change) -> str:
+    """What the compiler does otherwise, as far as explain found it."""
+    if (part := change.part) is not None:
+        return part.what[0]
+    model = change.largest.model
+    if change.explanation is None and not change.reason:
+        return f"{model}, not explained yet"
+    return f"{model}, of no cause that explain finds"
 
 
 def is_slow_still(finding: Finding, field: Field) -> bool:
@@ -179,7 +168,7 @@ def _fate(finding: Finding, field: Field) -> str:
     before = ratios.get(step.before)
     if before is None or now is None:
         return ""
-    later = [release for release in order[order.index(step.after) :] if release in ratios]
+    later = [release for release in order[order.index(step.after) + 1 :] if release in ratios]
     edge = before * (1 + FLOOR) if step.ratio > 1 else before / (1 + FLOOR)
     back = next((release for release in later if (ratios[release] <= edge) is (step.ratio > 1)), None)
     if back is None or (step.ratio > 1) is (now > 1 + FLOOR):
@@ -221,7 +210,7 @@ def _agreement(field: Field) -> str:
     )
 
 
-def _faults(field: Field, known: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _faults(field: Field) -> Iterator[str]:
     for state, title in (("wrong", "Wrong outputs"), ("fails", "What does not compile or run")):
         faults = [fault for fault in field.faults if fault.state == state]
         if not faults:
@@ -234,7 +223,7 @@ def _faults(field: Field, known: Sequence[Mapping[str, Any]]) -> Iterator[str]:
                 f" and {len(models) - 6} more" if len(models) > 6 else ""
             )
             link = f"[{escape(_message(fault))}]({fault.slug}.md)"
-            rows.append([link, listed, ", ".join(dict.fromkeys(spans.values())), _told(_fault_upstream(fault, known))])
+            rows.append([link, listed, ", ".join(dict.fromkeys(spans.values())), _told(fault.report)])
         yield f"## {title}"
         yield table(["message of the first", "cases", "releases", "upstream"], rows)
 
@@ -244,7 +233,7 @@ def _message(fault: Fault) -> str:
     return fault.why.removeprefix("wrong output: its ").removeprefix("failed at compile: ")
 
 
-def _fault_page(fault: Fault, field: Field, known: Sequence[Mapping[str, Any]]) -> str:
+def _fault_page(fault: Fault, field: Field) -> str:
     title = "gives wrong outputs" if fault.state == "wrong" else "does not compile or run"
     models = list(dict.fromkeys(line.partition("/")[0] for line in fault.lines))
     several = f" and {len(models) - 1} more" if len(models) > 1 else ""
@@ -255,23 +244,18 @@ def _fault_page(fault: Fault, field: Field, known: Sequence[Mapping[str, Any]]) 
             escape(fault.why),
             table(["case", "under IREE"], rows),
             "## Upstream",
-            _told(_fault_upstream(fault, known)),
+            _told(fault.report),
             *_reproduction(fault.slug, field),
         )
         + "\n"
     )
 
 
-def _fault_upstream(fault: Fault, known: Sequence[Mapping[str, Any]]) -> Upstream:
-    for entry in known:
-        texts = (fault.why, *fault.lines)
-        if entry["direction"] == fault.state and any(part in text for part in entry["contains"] for text in texts):
-            return Upstream(text=entry["text"], url=entry.get("url", ""))
-    return _NONE
-
-
-def _told(upstream: Upstream) -> str:
-    return f"[{escape(upstream.text)}]({upstream.url})" if upstream.url else escape(upstream.text)
+def _told(report: Report | None) -> str:
+    if report is None:
+        return "no report found"
+    said = f"[{escape(report.text)}]({report.url})" if report.url else escape(report.text)
+    return f"no report found; {said}" if report.near else said
 
 
 def _span(releases: Sequence[str], order: Sequence[str]) -> str:
@@ -288,8 +272,8 @@ def _span(releases: Sequence[str], order: Sequence[str]) -> str:
 # --- A finding ---
 
 
-def _finding_page(number: int, finding: Finding, field: Field, known: Sequence[Mapping[str, Any]]) -> str:
-    first, upstream = finding.changes[0], _upstream(finding, known)
+def _finding_page(number: int, finding: Finding, field: Field) -> str:
+    first = finding.changes[0]
     step = first.largest
     rows = [_case_row(each, field) for each in finding.steps[:_MOST_CASES]]
     more = len(finding.steps) - len(rows)
@@ -304,12 +288,21 @@ def _finding_page(number: int, finding: Finding, field: Field, known: Sequence[M
             f"{plural(more, 'more case')} with smaller steps." if more else "",
             "## Cause",
             *_cause(first),
+            *_other_causes(finding.changes[1:]),
+            *_flags(finding, field),
             "## Upstream",
-            _told(upstream),
+            _told(finding.report),
             *_reproduction(finding.slug, field),
         )
         + "\n"
     )
+
+
+def _other_causes(changes: Sequence[Change]) -> Iterator[str]:
+    if changes:
+        yield "## The same in other programs"
+        rows = [[name(f"{change.largest.model}/{change.largest.variant}"), escape(_what(change))] for change in changes]
+        yield table(["program", "what differs"], rows[:_MOST_CASES])
 
 
 def _case_row(step: Step, field: Field) -> list[str]:
@@ -372,29 +365,14 @@ def _reproduction(slug: str, field: Field) -> Iterator[str]:
             yield f"Run again on {each.when[:10]} on {escape(each.cpu)}: {said}{agrees}."
 
 
-def _upstream(finding: Finding, known: Sequence[Mapping[str, Any]]) -> Upstream:
-    entry = _entry_of(finding, known)
-    return Upstream(text=entry["text"], url=entry.get("url", "")) if entry is not None else _NONE
-
-
-def _entry_of(finding: Finding, known: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    step, part, explanation = finding.steps[0], finding.changes[0].part, finding.changes[0].explanation
-    texts = [*(part.what if part is not None else ()), *(each.line for each in finding.steps)]
-    texts += [explanation.sentence] if explanation is not None else []
-    for entry in known:
-        if (entry["direction"], entry.get("after")) == (step.direction, step.after) and any(
-            piece in text for piece in entry["contains"] for text in texts
-        ):
-            return entry
-    return None
-
-
-def _known_reports(field: Field, known: Sequence[Mapping[str, Any]]) -> str:
+def _known_reports(field: Field) -> str:
     """Which of the reports that this look was to find it found."""
-    entries = [entry for entry in known if entry.get("known")]
-    found = [entry for finding in field.findings if (entry := _entry_of(finding, known)) is not None]
-    told = [f"[{escape(entry['text'])}]({entry['url']})" for entry in entries if entry in found]
-    return f"Of {len(entries)} reports that it was to find without being told, it found {len(told)}: {'; '.join(told)}."
+    sought = [report for report in known_reports() if report.sought]
+    found = [report for report in sought if any(finding.report == report for finding in field.findings)]
+    return (
+        f"Of {len(sought)} reports that it was to find without being told, it found {len(found)}: "
+        f"{'; '.join(map(_told, found))}."
+    )
 
 
 # --- Pictures, and the README ---
@@ -447,9 +425,8 @@ def _row(step: Step) -> Row:
     )
 
 
-def _section(field: Field, known: Sequence[Mapping[str, Any]], picture: Path) -> str:
-    worst = field.findings[:_WORST]
+def _section(field: Field, picture: Path) -> str:
     return blocks(
         f"![Cases x releases: {_DEVICES[picture.stem.removeprefix('map-')]}]({picture.relative_to(ROOT)})",
-        _findings_table(field, known, worst, where="docs/field/"),
+        _findings_table(field, "slower", where="docs/field/", most=_WORST),
     )

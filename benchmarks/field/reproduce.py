@@ -13,10 +13,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 
@@ -24,7 +25,9 @@ from benchmarks.field.findings import Fault, Finding
 from benchmarks.field.parts import KEPT, ROOT, public
 from harness.cache import environments_root
 from harness.compare.pairs import Side
+from harness.compare.samplers import find_model
 from harness.machine.environment import capture_environment, processor
+from harness.models.inputs import Argument, load_argument
 from harness.records.comparison import Row
 from harness.records.run import Run
 from harness.report.releases import releases_of
@@ -40,6 +43,7 @@ _MEDIAN = re.compile(r"_median\s+([\d.]+) (ns|us|ms|s)\b")
 _UNITS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 # Larger programs are no minimal reproducers; what they show, a smaller one of the finding may.
 _LARGEST_BYTES = 300_000
+_LARGEST_INPUT_BYTES = 20_000
 _LARGEST_WRONG_BYTES = 2_500_000  # With the inputs and outputs that tell
 
 
@@ -85,7 +89,8 @@ def write_script(finding: Finding, run: Measured) -> bool:
         base, head = (side.cases[f"{step.line}:{release}"] for release in (step.before, step.after))
         folder = PAGES / finding.slug
         shutil.rmtree(folder, ignore_errors=True)
-        _without_inputs(write_reproducer(folder, base=(side, base), head=(side, head), measured=row))
+        script = write_reproducer(folder, base=(side, base), head=(side, head), measured=row)
+        _draw_inputs(script, find_model(side, base)[1])
         if sum(file.stat().st_size for file in folder.iterdir()) <= _LARGEST_BYTES:
             (folder / FACTS).write_text(json.dumps(asdict(step), indent=1) + "\n")
             return True
@@ -121,23 +126,42 @@ def write_fault_script(fault: Fault, run: Measured) -> bool:
     return False
 
 
-_FILE = re.compile(r"--input=(?P<type>[\dx]+[a-z]+\d+=)?@(?P<file>input\d+\.(?:npy|bin))")
-_LETTERS = {"float": "f", "int": "i", "uint": "ui"}
+_LETTERS = {"f16": "e", "f32": "f", "f64": "d", "i8": "b", "i16": "h", "i32": "i", "i64": "q"}  # Of struct.pack
+_DRAW = """
+# Inputs of the kind that it was measured with, drawn anew.
+"${{PYTHON:-python3}}" - <<'END'
+import random, struct
+
+random.seed(0)
+{lines}
+END
+"""
 
 
-def _without_inputs(script: Path) -> None:
-    """Let a script call its program with ones: what takes long does not depend on values, and files would be large."""
+def _draw_inputs(script: Path, arguments: Sequence[Argument]) -> None:
+    """Let a script draw the large inputs of its program, so that their files need not lie beside it."""
+    text, drawn = script.read_text(), []
+    for argument in arguments:
+        file = script.parent / argument.file.name
+        if file.is_file() and file.stat().st_size > _LARGEST_INPUT_BYTES:
+            raw, shape = f"{file.stem}.bin", "".join(f"{size}x" for size in argument.shape)
+            text = text.replace(f"--input={argument.flag}", f"--input={shape}{argument.dtype}=@{raw}")
+            drawn.append(f"open('{raw}', 'wb').write({_drawing(argument)})")
+            file.unlink()
+    if drawn:
+        place = 'cd "$(dirname "$0")"\n'
+        script.write_text(text.replace(place, place + _DRAW.format(lines="\n".join(drawn))))
 
-    def ones(found: re.Match[str]) -> str:
-        if found["type"]:
-            return f"--input={found['type']}1"
-        values = np.load(script.parent / found["file"], mmap_mode="r")
-        kind = re.sub(r"[a-z]+", lambda letters: _LETTERS.get(letters[0], letters[0]), values.dtype.name)
-        return f"--input={''.join(f'{size}x' for size in values.shape)}{kind}=1"
 
-    script.write_text(_FILE.sub(ones, script.read_text()))
-    for file in script.parent.glob("input*"):
-        file.unlink()
+def _drawing(argument: Argument) -> str:
+    """An expression of Python for an input's elements as little-endian bytes."""
+    held, count = load_argument(argument), math.prod(argument.shape)
+    one = f"random.gauss(0, {np.std(held.astype(np.float64)):.2g})"
+    if held.dtype.kind in "iu":
+        one = f"random.randint({held.min()}, {held.max()})"
+    if argument.dtype == "bf16":  # the upper half of f32
+        return f"b''.join(struct.pack('<f', {one})[2:] for _ in range({count}))"
+    return f"struct.pack('<{count}{_LETTERS[argument.dtype]}', *({one} for _ in range({count})))"
 
 
 def known_results() -> list[Reproduced]:
@@ -172,7 +196,8 @@ def _checked(folder: Path, boot: str) -> Reproduced:
         done = subprocess.run(["/bin/sh", SCRIPT], cwd=place, env=env, capture_output=True, text=True, check=False)
     printed = f"{done.stdout}{done.stderr}"
     medians = [float(value) * _UNITS[unit] for value, unit in _MEDIAN.findall(printed)]
-    plain = medians[1] / medians[0] if len(medians) == 2 else None
+    turns = medians[::2], medians[1::2]  # base, head, base, head, ...
+    plain = median(turns[1]) / median(turns[0]) if turns[1] and len(turns[0]) == len(turns[1]) else None
     found = float(facts["ratio"]) if "ratio" in facts else None
     if found is not None:  # the same direction, and at least half of the size, in the logarithm
         agrees = plain is not None and math.log(plain) / math.log(found) > 0.5

@@ -1,5 +1,6 @@
 """Steps of a table -> findings: what counts as one, what one cause is, and until when it lasts."""
 
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -7,6 +8,7 @@ import pytest
 
 from benchmarks.field.findings import Change, Fault, faults_of, findings_of, found_steps
 from benchmarks.field.parts import is_control
+from benchmarks.field.upstream import Report, known_reports
 from tests.report.explanations import make_explanation, make_part
 
 
@@ -54,6 +56,17 @@ def test_changes_of_one_cause_are_one_finding_whatever_their_sizes() -> None:
         ["other"],
     ]
     assert [finding.slug for finding in findings] == ["slower-3-2-0-large", "slower-3-2-0-other"]
+
+
+def test_changes_of_one_report_are_one_finding_and_a_report_near_by_joins_nothing() -> None:
+    changes = [a_change("large", 4.0, "the pipeline goes from A to B"), a_change("small", 2.0, "it fuses")]
+    report = Report(direction="slower", after="3.2.0", contains=("goes from A", "small/"), text="a report")
+    (finding,) = findings_of(changes, [report])
+    assert finding.report == report
+    near = replace(report, near=True)
+    assert [finding.report for finding in findings_of(changes, [near])] == [near, near]
+    assert [finding.report for finding in findings_of(changes, [replace(report, after="3.3.0")])] == [None, None]
+    assert sum(report.sought for report in known_reports()) == 3
 
 
 def test_an_open_step_is_a_finding_where_explaining_it_decided_it() -> None:

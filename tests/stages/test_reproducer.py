@@ -95,16 +95,16 @@ def test_two_releases_are_timed_by_their_own_tools_and_what_was_measured_is_said
     call = "--module={0}.vmfb --input=@input0.npy --parameters=w=parameters0.irpa --benchmark_repetitions=3"
     said = "net/stock@cpu goes from 2.00 ms on IREE 3.11.0 to 3.00 ms on IREE 3.12.0 (+50 % [+40, +62.5]): all of it"
     printed = run_script(folder)
-    assert printed[:6] == [
-        line
-        for name, release in (("base", "3.11.0"), ("head", "3.12.0"))
-        for line in (
-            f"== IREE {release}",
-            f"{name} iree-compile model.mlir -o {name}.vmfb --a=b c",
-            f"{name} iree-benchmark-module {call.format(name)} --benchmark_min_time=0.3s",
-        )
+    releases = (("base", "3.11.0"), ("head", "3.12.0"))
+    compiled = [
+        (f"== IREE {release}", f"{name} iree-compile model.mlir -o {name}.vmfb --a=b c") for name, release in releases
     ]
-    assert said in " ".join(printed[6:])
+    turn = [
+        (f"== IREE {release}", f"{name} iree-benchmark-module {call.format(name)} --benchmark_min_time=0.3s")
+        for name, release in releases
+    ]
+    assert printed[:16] == [line for lines in (*compiled, *turn * 3) for line in lines]
+    assert said in " ".join(printed[16:])
     text = (folder / "reproduce.sh").read_text()
     assert "pip install --quiet iree-base-compiler==3.12.0 iree-base-runtime==3.12.0" in text
     assert said in text.replace("\n# ", " ")
@@ -161,7 +161,7 @@ def test_programs_that_differ_lie_in_folders_of_their_own(side: Callable[..., Si
     head = Side(replace(head.run, header=replace(head.run.header, models=(model,))), "results/y")
     write_reproducer(folder, base=(base, OLD), head=(head, NEW))
     assert (folder / "head/model.mlir").read_text() == "func.func @other()"
-    assert run_script(folder)[1:3] == [
+    assert run_script(folder)[1:6:4] == [
         "base iree-compile base/model.mlir -o base/base.vmfb --a=b c",
         "base iree-benchmark-module --module=base/base.vmfb --input=@base/input0.npy "
         "--parameters=w=base/parameters0.irpa --benchmark_repetitions=3 --benchmark_min_time=0.3s",

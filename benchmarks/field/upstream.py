@@ -1,0 +1,46 @@
+"""What upstream says of findings: IREE's issues and pull requests that fit, as people found them for upstream.toml."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from pydantic import ConfigDict, TypeAdapter
+from pydantic.dataclasses import dataclass
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+_FILE = Path(__file__).with_name("upstream.toml")
+SEARCHED = (
+    "No report found: IREE's issues and pull requests were searched on 2026-11-28 for llvm-cpu and the kind of "
+    "operator, and the subjects of its changes read as far as they were at hand, until 2026-08-21."
+)
+
+
+@dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+class Report:
+    """An issue or a pull request, and what it is the report of."""
+
+    direction: str  # `slower` or `faster`; `wrong` or `fails` of faults
+    contains: tuple[str, ...]  # One of these is in what is said of the finding
+    text: str
+    after: str = ""  # The release in which it begins; "" of faults
+    url: str = ""
+    near: bool = False  # It changes what the finding is about, and nothing says that it is the cause
+    sought: bool = False  # It was to be found without being told
+
+
+def known_reports() -> list[Report]:
+    """All of upstream.toml."""
+    return TypeAdapter(list[Report]).validate_python(tomllib.loads(_FILE.read_text())["report"])
+
+
+def report_of(reports: Iterable[Report], direction: str, after: str, texts: Sequence[str]) -> Report | None:
+    """The first that fits."""
+    for report in reports:
+        fits = (report.direction, report.after) == (direction, after)
+        if fits and any(piece in text for piece in report.contains for text in texts):
+            return report
+    return None
