@@ -83,10 +83,10 @@ def _index(field: Field, maps: Sequence[Path]) -> str:
     intro = (
         f"{plural(models, 'program')} ({plural(lines, 'line')} with their targets and numbers of threads) under "
         f"{len(releases)} releases of IREE, {releases[0]} to {releases[-1]}, on {' and '.join(cpus)}. Every output was "
-        "checked before anything was timed, and all releases of a program took turns in the same minutes. Below are all "
-        f"steps beyond {FLOOR:.0%} between neighbours among the releases, those of one cause told once, and numbered "
-        "by their size: the logarithm of the ratio, summed over the cases. Made by `make field`, which measures it "
-        "again on any machine."
+        "checked before anything was timed, and all releases of a program took turns in the same minutes. Below is "
+        f"every step beyond {FLOOR:.0%} between neighbours among the releases, those of one cause told once, and all "
+        "numbered by their size: the logarithm of the ratio, summed over the cases. Made by "
+        "`make field`, which measures it again on any machine."
     )
     pictures = [f"![{_DEVICES[file.stem.removeprefix('map-')]}: cases x releases]({file.name})" for file in maps]
     return (
