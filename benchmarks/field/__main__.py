@@ -5,6 +5,8 @@
     make field ARGS=--pages     (writes the pages again of what is kept)
     make field ARGS=--check     (runs the plain commands of all findings again, and writes the pages)
 
+The runs are kept in results/field, and their dashboard in results/field-site.
+
 What was stopped goes on; a part that is finished stays. --minutes stops explaining after so long, and the next call
 goes on there. What this command does not know, such as --fleet, goes to `harness run`.
 """
@@ -28,7 +30,7 @@ from benchmarks.field.findings import (
 )
 from benchmarks.field.flags import known_flags, try_flags
 from benchmarks.field.pages import Field, is_slow_still, write_pages
-from benchmarks.field.parts import FieldPart, all_parts, keep, measure
+from benchmarks.field.parts import RESULTS, SITE, FieldPart, all_parts, harness, keep, measure
 from benchmarks.field.reproduce import (
     PAGES,
     SCRIPT,
@@ -75,6 +77,8 @@ def main() -> int:
         try_flags([(step.model, step.device) for step in slow if step.variant == "stock"])
         field = replace(field, tried=known_flags())
     write_pages(field)
+    if any(part.run() is not None for part in parts):
+        harness("dashboard", str(RESULTS), "--out", str(SITE), "--title", "Releases of IREE on CPUs")
     return 0
 
 

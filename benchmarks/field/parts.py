@@ -28,6 +28,7 @@ from harness.toolchain import releases_named
 ROOT = Path(__file__).parents[2]
 SUITE = "suites/field.toml"
 RESULTS = Path("results") / "field"  # From the project's folder, where all commands run; reports tell it
+SITE = Path("results") / "field-site"
 KEPT = ROOT / "results" / "published" / "field"
 FIRST = "3.0.0"
 FLOOR = 0.10  # Below it no step between releases is a finding

@@ -279,7 +279,9 @@ def pipelines_differ(base: Executable, head: Executable) -> bool:
 
 
 def target_changes(base: str, head: str) -> list[str]:
-    """What differs between two targets of executables: `cpu: "haswell" and "znver4"`."""
+    """What differs between two targets of executables: `cpu: "haswell" and "znver4"`; nothing beside one without any."""
+    if not (base and head):
+        return []
     facts = [dict(_FACT.findall(target)) for target in (base, head)]
     changes = []
     for key in dict.fromkeys((*facts[0], *facts[1])):

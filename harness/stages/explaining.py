@@ -167,9 +167,8 @@ def _programs(
     progress.stage("IR", 2)
     parts, unread = at_readable_phases(phases, lambda left: (_parts(base_compiled, left), _parts(head_compiled, left)))
     progress.step(asked.pair.name, advance=2)
-    for name, of_side in zip(("base", "head"), parts, strict=True):
-        if not of_side.executables:
-            raise CaseError("ir", f"the {name}'s program has no dispatch, so there is nothing to tell apart in it")
+    if not any(of_side.executables for of_side in parts):
+        raise CaseError("ir", "neither program has a dispatch, so there is nothing to tell apart in them")
     return _Programs(modules=modules, compiled=compiled, parts=parts, unread=unread)
 
 
@@ -198,7 +197,7 @@ def _measure(
         tempfile.TemporaryDirectory(prefix="harness-explain-", ignore_cleanup_errors=True) as folder,
     ):
         progress.stage(f"Measure ({policy.budget_s:.0f} s at most)", 1)
-        if not base.executables:
+        if not (base.executables or head.executables):
             return attribute_passes(programs.modules, policy, once=once, on_beyond=note_once)
         executables = base.executables, head.executables
         found = attribute(programs.modules, executables, policy, Path(folder), once=once, on_beyond=note_once)

@@ -11,8 +11,9 @@ dashboard.page(async () => {
   const references = (await Promise.all(series.references.map((key) => dashboard.load(`series/${key}`).catch(() => null)))).filter(Boolean);
   const last = points.rows - 1;
 
-  dashboard.title(`${series.case} ${series.title.toLowerCase()}`);
-  document.getElementById("heading").replaceChildren(dashboard.name(series.case, 10000), el("span", { class: "of" }, series.title));
+  const under = series.role === "newest" ? "" : ` under IREE ${dashboard.cut(points.toolchain[last], 80)}`;
+  dashboard.title(`${series.case} ${series.title.toLowerCase()}${under}`);
+  document.getElementById("heading").replaceChildren(dashboard.name(series.case, 10000), el("span", { class: "of" }, `${series.title}${under}`));
   document.getElementById("facts").replaceChildren(dashboard.facts([
     ["Latest", `${format.figure(points.value[last], series.unit)}${series.unit === "bytes" ? ` (${format.whole(points.value[last])} bytes)` : ""} with ${points.toolchain[last]}`],
     ["Suite", dashboard.cut(series.suite)], ["Model", dashboard.name(series.model)], ["Variant", dashboard.name(series.variant)],
