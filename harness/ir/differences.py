@@ -279,7 +279,7 @@ def pipelines_differ(base: Executable, head: Executable) -> bool:
 
 
 def target_changes(base: str, head: str) -> list[str]:
-    """What differs between two targets of executables: `cpu: "haswell" and "znver4"`; nothing beside one without any."""
+    """What differs between two targets of executables: `cpu: "haswell" and "znver4"`; nothing where one has none."""
     if not (base and head):
         return []
     facts = [dict(_FACT.findall(target)) for target in (base, head)]
