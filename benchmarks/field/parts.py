@@ -36,7 +36,7 @@ FLOOR = 0.10  # Below it no step between releases is a finding
 CONTROL = "3.6.0"
 DEVICES = ("v3", "host", "v3-threads", "host-threads")
 SHARDS = 2
-GENERATIONS = 5
+GENERATIONS, FEW_GENERATIONS = 5, 3  # The few of a quick look, and of threads, which repeat what one thread shows
 # Of timed turns, of each model and generation. Sixteen processes start besides, which takes as long.
 SECONDS = 1.2
 
@@ -81,7 +81,7 @@ def measure(part: FieldPart, more: Sequence[str], *, quick: bool) -> Run | None:
     """Run a part, or go on with it; the finished run, or None where it was stopped."""
     begun = part.run()
     if begun is None:
-        generations = 3 if quick else GENERATIONS
+        generations = FEW_GENERATIONS if quick or "threads" in part.name else GENERATIONS
         cases = sum(fnmatchcase(case, part.pattern) for case in _groups(part))
         words = [SUITE, "--filter", part.pattern, *(["--shard", part.shard] if part.shard else [])]
         words += [word for tag in part.tags for word in ("--tag", tag)]
