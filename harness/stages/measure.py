@@ -240,7 +240,9 @@ def run_generation(
     """
     loading = load_order([item.case.name for item in members], f"{wanted.seed}/{wanted.group}/{wanted.generation}")
     group = _group(wanted.group, sorted(members, key=lambda item: loading.index(item.case.name)))
-    limits = Settings(seconds=wanted.seconds, seed=wanted.seed, call_limit_s=wanted.call_limit_s)
+    limits = Settings(
+        seconds=wanted.seconds, seed=wanted.seed, call_limit_s=wanted.call_limit_s, long_round_s=wanted.seconds
+    )
     check = _check_of(checks) if wanted.checked else None
     alive, timed = {item.case.name: item.case for item in members}, set(wanted.timed)
     results = measure_generation(

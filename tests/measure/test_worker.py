@@ -123,9 +123,21 @@ class Scripted:
         return []
 
 
-def calibrated(case: Scripted, tmp_path: Path, target_ns: int = 1_000_000) -> int:
+def new_turns(tmp_path: Path) -> Turns:
+    """As a worker has them that opens no device."""
     (tmp_path / "marker").touch()
-    turns = Turns({"cpus": [], "marker": str(tmp_path / "marker")}, on_calling_thread=True)
+    return Turns({"cpus": [], "marker": str(tmp_path / "marker")}, on_calling_thread=True)
+
+
+def test_no_two_processes_put_their_buffers_at_the_same_places_of_a_page(tmp_path: Path) -> None:
+    """Else one of two equal runtimes is slower in every generation, by where its buffers happen to begin."""
+    held = {sum(map(len, new_turns(tmp_path)._shift)) for _ in range(20)}
+    assert len(held) > 10
+    assert {size % 16 for size in held} == {0}
+
+
+def calibrated(case: Scripted, tmp_path: Path, target_ns: int = 1_000_000) -> int:
+    turns = new_turns(tmp_path)
     turns.cases["net"] = case
     return int(turns.calibrate({"case": "net", "target_ns": target_ns})["calls"])
 
