@@ -11,8 +11,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
 
-.PHONY: run test test-all smoke install lint types unit quick untimed timed vulkan browser schema commands overhead verdicts explain bisect \
-        outputs tune fleet history plugins picture releases field wheel clean
+.PHONY: run test test-all smoke install lint types unit quick untimed timed vulkan browser schema commands overhead \
+        layout verdicts explain bisect outputs tune fleet history plugins picture releases field wheel clean
 
 FIRST := $(foreach variant,stock im2col channels-last share-concat nhwc-share-tuned,--filter 'rdb/$(variant)@cpu')
 
@@ -88,6 +88,11 @@ schema: $(VENV)/.installed
 # What every command takes, from its declaration.
 commands: $(VENV)/.installed
 	$(BIN)/python scripts/commands.py > docs/commands.md
+
+# What the length of an installation's path does to a program's time: two minutes, then rewrites the table of
+# docs/statistics.md.
+layout: install
+	$(BIN)/python -m benchmarks.layout
 
 overhead: install
 	$(BIN)/python -m benchmarks.overhead
