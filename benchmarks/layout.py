@@ -20,6 +20,7 @@ from harness.cache import environments_root
 from harness.machine.environment import capture_environment, processor
 from harness.machine.processor import last_core
 from harness.measure.session import WORKER, WorkerSession
+from harness.text import plural
 from harness.toolchain import get_toolchains
 
 ROOT = Path(__file__).parents[1]
@@ -53,7 +54,7 @@ def main() -> None:
             for how, worker in workers.items():
                 for length, python in pythons.items():
                     times.setdefault((how, length), []).append(_time_us(python, worker, folder))
-    head = ["workers", *(f"{length} letters" for length in LENGTHS), "slowest / fastest"]
+    head = ["workers", *(plural(length, "letter") for length in LENGTHS), "slowest / fastest"]
     lines = [f"| {' | '.join(head)} |", f"| --- |{' ---: |' * (len(head) - 1)}"]
     for how in workers:
         medians = [statistics.median(times[how, length]) for length in LENGTHS]
