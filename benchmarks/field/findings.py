@@ -26,6 +26,7 @@ EXPLAINED = KEPT / "explained"
 BUDGET_S = 8
 # Of a step, above which the dispatch that has most of it is its cause.
 _MUCH = 0.2
+_VAGUE = "the IR differs from"  # Says where, and not what
 _NUMBERS = re.compile(r"\d+(?:, \d+)*")
 
 
@@ -95,7 +96,8 @@ class Change:
         if largest is not None and abs(largest.change_ns) > _MUCH * abs(step.head_ns - step.base_ns):
             return largest
         # Of open sizes, no dispatch runs alone, so that none has a time.
-        return next((part for part in told if not part.is_timed), largest)
+        untimed = sorted((part for part in told if not part.is_timed), key=lambda part: _VAGUE in part.what[0])
+        return next(iter(untimed), largest)
 
     def report(self, reports: Sequence[Report]) -> Report | None:
         """What upstream says of it."""

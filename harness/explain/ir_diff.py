@@ -146,7 +146,17 @@ def _decided(pair: tuple[Executable, Executable], phase: str, labels: Labels) ->
     if configuration and pipelines_differ(*pair) and light and not tensors:
         formed, configuration = configuration, formed
     changes = [*formed, *configuration, *microkernel_changes(base, head, labels)]
+    changes = changes or _sum_changes(changed_lines(pair[0].phases[phase], pair[1].phases[phase]))
     return changes or [f"operations, tensors and tile sizes are the same, and the IR differs from {phase} on"]
+
+
+def _sum_changes(lines: Iterable[str]) -> list[str]:
+    """Whether one side alone may add up in any order, as LLVM's reductions say."""
+    any_order = {line[0] for line in lines if line[0] in "+-" and "reduce.fadd" in line and "reassoc" in line}
+    if len(any_order) != 1:
+        return []
+    orders = ("any order (reassoc)", "their own") if any_order == {"-"} else ("their own order", "any (reassoc)")
+    return [f"floating-point sums go from {orders[0]} to {orders[1]}"]
 
 
 def _shown(base: Sequence[Line], head: Sequence[Line]) -> tuple[str, ...]:

@@ -113,6 +113,10 @@ def test_what_the_compiler_did_differently(snapshot: SnapshotAssertion) -> None:
             a_convolution(configured=configured(OLD_PIPELINE, OLD_TILES)),
             a_convolution(configured=RESPELT, targets="llvm.fma"),
         ),
+        "sums in order": tuple(
+            a_convolution(targets=f'"llvm.intr.vector.reduce.fadd"(%1) <{{fastmathFlags = #llvm.fastmath<{flags}>}}>')
+            for flags in ("reassoc", "none")
+        ),
         "light operations after another pipeline": (
             OLD,
             a_convolution(flow=FLOW.replace("arith.maximumf", "arith.minimumf"), targets="llvm.fma"),
