@@ -17,6 +17,7 @@ import pandas as pd
 from benchmarks.field.parts import FLOOR, KEPT, RESULTS, ROOT, SUITE, public
 from benchmarks.field.upstream import Report, report_of
 from harness.compare.judge import CHANGED
+from harness.explain.ir_diff import SAME_CODE, VAGUE
 from harness.records.explanation import Explanation
 from harness.records.explanation import Part as Dispatches
 from harness.store.folders import EXPLANATION, folder_names
@@ -26,7 +27,8 @@ EXPLAINED = KEPT / "explained"
 BUDGET_S = 8
 # Of a step, above which the dispatch that has most of it is its cause.
 _MUCH = 0.2
-_VAGUE = "the IR differs from"  # Says where, and not what
+# Of parts without times, those come last that say where and not what, and those that are no cause.
+_VAGUE = (VAGUE, SAME_CODE)
 _NUMBERS = re.compile(r"\d+(?:, \d+)*")
 
 
@@ -96,19 +98,22 @@ class Change:
         if largest is not None and abs(largest.change_ns) > _MUCH * abs(step.head_ns - step.base_ns):
             return largest
         # Of open sizes, no dispatch runs alone, so that none has a time.
-        untimed = sorted((part for part in told if not part.is_timed), key=lambda part: _VAGUE in part.what[0])
-        return next(iter(untimed), largest)
+        untimed = (part for part in told if not part.is_timed)
+        return min(untimed, key=lambda part: [text in part.what[0] for text in reversed(_VAGUE)], default=largest)
 
     def report(self, reports: Sequence[Report]) -> Report | None:
         """What upstream says of it."""
-        texts = [*(self.part.what if self.part is not None else ()), *(step.line for step in self.steps)]
-        texts += [self.explanation.sentence] if self.explanation is not None else []
-        return report_of(reports, self.largest.direction, self.largest.after, texts)
+        said = list(self.part.what) if self.part is not None else []
+        said += [self.explanation.sentence.partition(": ")[2]] if self.explanation is not None else []
+        cases = [step.line for step in self.steps]
+        return report_of(reports, self.largest.direction, self.largest.after, said, cases)
 
     def cause(self, reports: Sequence[Report]) -> tuple[str, ...]:
         """What changes of one cause have in common: direction, releases, and a report or what differs without sizes."""
         first, part, report = self.largest, self.part, self.report(reports)
-        told = _NUMBERS.sub("#", part.what[0]) if part is not None else f"{first.model}/{first.variant}"
+        told = f"{first.model}/{first.variant}"
+        if part is not None and not any(text in part.what[0] for text in _VAGUE):
+            told = _NUMBERS.sub("#", part.what[0])
         if report is not None and not report.near:
             told = report.text
         return first.direction, first.before, first.after, told
@@ -265,5 +270,5 @@ def _faults(
     for (state, message), lines in found.items():
         why = next(iter(next(iter(lines.values())).values()))
         releases = {line: tuple(reasons) for line, reasons in lines.items()}
-        report = report_of(reports, state, "", [why, *lines])
+        report = report_of(reports, state, "", [why], [*lines])
         yield Fault(state=state, message=message, lines=releases, why=why, report=report)

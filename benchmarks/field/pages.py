@@ -122,7 +122,7 @@ def _findings_table(field: Field, direction: str, *, where: str = "", most: int 
                 str(number),
                 f"[{escape(_what(finding.changes[0]))}]({where}{finding.slug}.md)",
                 f"{step.before} → {step.after}",
-                f"{len(finding.changes)}",
+                f"{_programs(finding)}",
                 f"{name(step.line)} {interval_text(step.ratio, step.low, step.high)}",
                 _fate(finding, field),
                 _told(finding.report),
@@ -133,10 +133,14 @@ def _findings_table(field: Field, direction: str, *, where: str = "", most: int 
 
 
 def _title(finding: Finding) -> str:
-    step, programs = finding.steps[0], len({change.largest.model for change in finding.changes})
+    step, programs = finding.steps[0], _programs(finding)
     several = f" and {programs - 1} more are" if programs > 1 else " is"
     times = f"{ratio_text(max(step.ratio, 1 / step.ratio))} times {step.direction}"
     return f"{step.model}{several} up to {times} since {step.after}: {_what(finding.changes[0])}"
+
+
+def _programs(finding: Finding) -> int:
+    return len({change.largest.model for change in finding.changes})
 
 
 def _what(change: Change) -> str:
@@ -164,16 +168,16 @@ def _now(finding: Finding, field: Field) -> float | None:
 def _fate(finding: Finding, field: Field) -> str:
     """Since which release its largest case is as it was before, or what it is in the newest."""
     step, now = finding.steps[0], _now(finding, field)
+    if now is None:
+        return "not to be compared"
     ratios, order = _ratios(field, step.line), field.releases
-    before = ratios.get(step.before)
-    if before is None or now is None:
-        return ""
-    later = [release for release in order[order.index(step.after) + 1 :] if release in ratios]
-    edge = before * (1 + FLOOR) if step.ratio > 1 else before / (1 + FLOOR)
-    back = next((release for release in later if (ratios[release] <= edge) is (step.ratio > 1)), None)
-    if back is None or (step.ratio > 1) is (now > 1 + FLOOR):
+    slower, edge = step.ratio > 1, 1 + FLOOR if step.ratio > 1 else 1 / (1 + FLOOR)
+    later = [release for release in order[order.index(step.after) :] if release in ratios]
+    is_back = [(ratios[release] / ratios[step.before] <= edge) is slower for release in later]
+    if all(is_back) or not is_back[-1]:
         return f"{ratio_text(now)} in {order[-1]}"
-    return f"{'mended' if step.ratio > 1 else 'lost again'} in {back}"
+    since = next(at for at in range(len(later) - 1, 0, -1) if not is_back[at - 1])
+    return f"{'mended' if slower else 'lost again'} in {later[since]}"
 
 
 def _ratios(field: Field, line: str) -> dict[str, float]:
@@ -300,7 +304,7 @@ def _finding_page(number: int, finding: Finding, field: Field) -> str:
 
 def _other_causes(changes: Sequence[Change]) -> Iterator[str]:
     if changes:
-        yield "## The same in other programs"
+        yield "## Its other programs"
         rows = [[name(f"{change.largest.model}/{change.largest.variant}"), escape(_what(change))] for change in changes]
         yield table(["program", "what differs"], rows[:_MOST_CASES])
 
@@ -334,9 +338,9 @@ def _cause(change: Change) -> Iterator[str]:
 
 def _flags(finding: Finding, field: Field) -> Iterator[str]:
     """Which flags of the newest release make what is slower fast again."""
-    lines = {step.line: step for step in finding.steps}
+    lines = {step.line for step in finding.steps}
     tried = [each for each in field.tried if each.line in lines]
-    if not tried:
+    if not tried or not is_slow_still(finding, field):
         return
     yield f"## Flags of {field.releases[-1]} that undo it"
     faster = [each for each in tried if each.verdict == "faster"]

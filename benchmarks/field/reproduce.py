@@ -90,8 +90,8 @@ def write_script(finding: Finding, run: Measured) -> bool:
         folder = PAGES / finding.slug
         shutil.rmtree(folder, ignore_errors=True)
         script = write_reproducer(folder, base=(side, base), head=(side, head), measured=row)
-        _draw_inputs(script, find_model(side, base)[1])
-        if sum(file.stat().st_size for file in folder.iterdir()) <= _LARGEST_BYTES:
+        draw_inputs(script, find_model(side, base)[1])
+        if _size(folder) <= _LARGEST_BYTES:
             (folder / FACTS).write_text(json.dumps(asdict(step), indent=1) + "\n")
             return True
         shutil.rmtree(folder)
@@ -118,7 +118,7 @@ def write_fault_script(fault: Fault, run: Measured) -> bool:
         write_reproducer(folder, base=(side, good[-1]) if good else None, head=(side, head))
         for file in folder.glob("input*") if fault.state == "fails" else ():
             file.unlink()
-        if sum(file.stat().st_size for file in folder.iterdir()) <= _LARGEST_WRONG_BYTES:
+        if _size(folder) <= _LARGEST_WRONG_BYTES:
             facts = {"line": line, "before": good[-1].toolchain if good else "", "after": releases[-1]}
             (folder / FACTS).write_text(json.dumps({**facts, "state": fault.state}, indent=1) + "\n")
             return True
@@ -128,7 +128,7 @@ def write_fault_script(fault: Fault, run: Measured) -> bool:
 
 _LETTERS = {"f16": "e", "f32": "f", "f64": "d", "i8": "b", "i16": "h", "i32": "i", "i64": "q"}  # Of struct.pack
 _DRAW = """
-# Inputs of the kind that it was measured with, drawn anew.
+# Inputs with the mean and the spread of those that it was measured with, drawn anew.
 "${{PYTHON:-python3}}" - <<'END'
 import random, struct
 
@@ -138,30 +138,41 @@ END
 """
 
 
-def _draw_inputs(script: Path, arguments: Sequence[Argument]) -> None:
+def draw_inputs(script: Path, arguments: Sequence[Argument]) -> None:
     """Let a script draw the large inputs of its program, so that their files need not lie beside it."""
     text, drawn = script.read_text(), []
     for argument in arguments:
         file = script.parent / argument.file.name
         if file.is_file() and file.stat().st_size > _LARGEST_INPUT_BYTES:
             raw, shape = f"{file.stem}.bin", "".join(f"{size}x" for size in argument.shape)
-            text = text.replace(f"--input={argument.flag}", f"--input={shape}{argument.dtype}=@{raw}")
-            drawn.append(f"open('{raw}', 'wb').write({_drawing(argument)})")
-            file.unlink()
+            if (drawing := _drawing(argument)) is not None:
+                typed = f"{shape}{argument.dtype}=@"
+                written = f"{typed}{file.name}" if argument.dtype == "bf16" else f"@{file.name}"
+                text = text.replace(f"--input={written} ", f"--input={typed}{raw} ")
+                text = text.replace(f"--input={written}\n", f"--input={typed}{raw}\n")
+                drawn.append(f"open('{raw}', 'wb').write({drawing})")
+                file.unlink()
     if drawn:
         place = 'cd "$(dirname "$0")"\n'
         script.write_text(text.replace(place, place + _DRAW.format(lines="\n".join(drawn))))
 
 
-def _drawing(argument: Argument) -> str:
-    """An expression of Python for an input's elements as little-endian bytes."""
+def _drawing(argument: Argument) -> str | None:
+    """An expression of Python for an input's elements as little-endian bytes; None where no draw is like them."""
     held, count = load_argument(argument), math.prod(argument.shape)
-    one = f"random.gauss(0, {np.std(held.astype(np.float64)):.2g})"
+    if argument.dtype not in (*_LETTERS, "bf16") or not np.isfinite(held).all():
+        return None
+    values = held.astype(np.float64)
+    one = f"random.gauss({np.mean(values):.1g}, {np.std(values):.2g})"
     if held.dtype.kind in "iu":
         one = f"random.randint({held.min()}, {held.max()})"
     if argument.dtype == "bf16":  # the upper half of f32
         return f"b''.join(struct.pack('<f', {one})[2:] for _ in range({count}))"
     return f"struct.pack('<{count}{_LETTERS[argument.dtype]}', *({one} for _ in range({count})))"
+
+
+def _size(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 
 def known_results() -> list[Reproduced]:
@@ -197,7 +208,7 @@ def _checked(folder: Path, boot: str) -> Reproduced:
     printed = f"{done.stdout}{done.stderr}"
     medians = [float(value) * _UNITS[unit] for value, unit in _MEDIAN.findall(printed)]
     turns = medians[::2], medians[1::2]  # base, head, base, head, ...
-    plain = median(turns[1]) / median(turns[0]) if turns[1] and len(turns[0]) == len(turns[1]) else None
+    plain = median(turns[1]) / median(turns[0]) if done.returncode == 0 and turns[1] else None
     found = float(facts["ratio"]) if "ratio" in facts else None
     if found is not None:  # the same direction, and at least half of the size, in the logarithm
         agrees = plain is not None and math.log(plain) / math.log(found) > 0.5

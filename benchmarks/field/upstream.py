@@ -2,7 +2,9 @@
 
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 from pydantic import ConfigDict, TypeAdapter
 from pydantic.dataclasses import dataclass
@@ -14,8 +16,9 @@ else:
 
 _FILE = Path(__file__).with_name("upstream.toml")
 SEARCHED = (
-    "No report found: IREE's issues and pull requests were searched on 2026-11-28 for llvm-cpu and the kind of "
-    "operator, and the subjects of its changes read as far as they were at hand, until 2026-08-21."
+    "No report found: IREE's issues and pull requests were searched on 2026-11-28 and 29 for llvm-cpu and the kind of "
+    "operator, the subjects of its changes were read as far as they were at hand, until 2026-08-21, and the diffs of "
+    "those that are named here."
 )
 
 
@@ -23,8 +26,9 @@ SEARCHED = (
 class Report:
     """An issue or a pull request, and what it is the report of."""
 
-    direction: str  # `slower` or `faster`; `wrong` or `fails` of faults
-    contains: tuple[str, ...]  # One of these is in what is said of the finding
+    direction: Literal["slower", "faster", "wrong", "fails"]  # The last two of faults
+    # One of these is in what is said to differ; where one is only in the name of a case, the report is near
+    contains: tuple[str, ...]
     text: str
     after: str = ""  # The release in which it begins; "" of faults
     url: str = ""
@@ -37,10 +41,13 @@ def known_reports() -> list[Report]:
     return TypeAdapter(list[Report]).validate_python(tomllib.loads(_FILE.read_text())["report"])
 
 
-def report_of(reports: Iterable[Report], direction: str, after: str, texts: Sequence[str]) -> Report | None:
-    """The first that fits."""
-    for report in reports:
-        fits = (report.direction, report.after) == (direction, after)
-        if fits and any(piece in text for piece in report.contains for text in texts):
-            return report
+def report_of(
+    reports: Iterable[Report], direction: str, after: str, said: Sequence[str], cases: Sequence[str]
+) -> Report | None:
+    """The first that fits what is said, else the first that fits the cases' names, which is near and no cause."""
+    fitting = [report for report in reports if (report.direction, report.after) == (direction, after)]
+    for texts in (said, cases):
+        for report in fitting:
+            if any(piece in text for piece in report.contains for text in texts):
+                return report if texts is said else replace(report, near=True)
     return None

@@ -36,7 +36,8 @@ from harness.text import plural
 
 # Where dispatches differ whose IR is the same at every phase: another LLVM makes other code of it.
 FINAL_CODE = "final code"
-_SAME_CODE = "the final code is the same, instruction for instruction"
+SAME_CODE = "the final code is the same, instruction for instruction"
+VAGUE = "the IR differs from"  # Begins what says where the two differ, and not how
 _MOST_LINES = 200
 # What lines have that say most of a dispatch's code.
 _DECIDE = ("translation_info", "lowering_config")
@@ -69,7 +70,7 @@ def with_differences(part: Part, base: Program, head: Program) -> Part:
 
 def _of_a_pair(part: Part, pair: tuple[Executable, Executable], base: Program, head: Program) -> Part:
     codes = _codes(pair, base, head)
-    same = [_SAME_CODE] if codes is not None and codes[0].fingerprint == codes[1].fingerprint else []
+    same = [SAME_CODE] if codes is not None and codes[0].fingerprint == codes[1].fingerprint else []
     code = [] if same or codes is None else code_changes(*codes, (base.label, head.label))
     pair = _at_common_phases(*pair)
     last = [*pair[0].phases][-1:]  # where they are the same at the last, they are, whatever they were before
@@ -147,16 +148,17 @@ def _decided(pair: tuple[Executable, Executable], phase: str, labels: Labels) ->
         formed, configuration = configuration, formed
     changes = [*formed, *configuration, *microkernel_changes(base, head, labels)]
     changes = changes or _sum_changes(changed_lines(pair[0].phases[phase], pair[1].phases[phase]))
-    return changes or [f"operations, tensors and tile sizes are the same, and the IR differs from {phase} on"]
+    return changes or [f"operations, tensors and tile sizes are the same, and {VAGUE} {phase} on"]
 
 
 def _sum_changes(lines: Iterable[str]) -> list[str]:
-    """Whether one side alone may add up in any order, as LLVM's reductions say."""
-    any_order = {line[0] for line in lines if line[0] in "+-" and "reduce.fadd" in line and "reassoc" in line}
-    if len(any_order) != 1:
-        return []
-    orders = ("any order (reassoc)", "their own") if any_order == {"-"} else ("their own order", "any (reassoc)")
-    return [f"floating-point sums go from {orders[0]} to {orders[1]}"]
+    """Whether one side alone may add up in any order, as the flags of all LLVM's reductions that differ say."""
+    sums = {(line[0], "reassoc" in line or "<fast>" in line) for line in lines if "reduce.fadd" in line}
+    if sums == {("-", True), ("+", False)}:
+        return ["floating-point sums go from any order (reassoc) to their own"]
+    if sums == {("-", False), ("+", True)}:
+        return ["floating-point sums go from their own order to any (reassoc)"]
+    return []
 
 
 def _shown(base: Sequence[Line], head: Sequence[Line]) -> tuple[str, ...]:

@@ -42,10 +42,10 @@ _MOST_CALIBRATION_CALLS = 1000
 _NEVER_NS = 2**63
 _MOST_CALLS = 1_000_000
 _LONGEST_ERROR = 2000
-# Blocks of the heap, of random size, that are held before anything is loaded. Where buffers begin within a page follows
-# from all that was allocated before, the length of the interpreter's path too, and is the same in every process of an
-# installation: it made one of two equal runtimes 1.6 times as slow. So each process begins somewhere else, and its
-# generations average that out. Blocks below 128 KiB are of the heap in glibc, and those beyond 64 KiB fit in few gaps.
+# Blocks of the heap, of random size, that are held before anything is loaded. Where a buffer of the heap begins within
+# a page follows from all that was allocated before, the length of the interpreter's path too, and is the same in every
+# process of an installation: one of two equal runtimes looked a third slower (docs/statistics.md). So each process
+# begins elsewhere. Blocks below 128 KiB are of the heap in glibc, and those beyond 64 KiB fit in few gaps.
 _BLOCK, _BLOCKS = 65_536, 4
 # The one device whose work is done by the thread that calls, so that its clock and counters see all of it.
 ON_CALLING_THREAD = "local-sync"

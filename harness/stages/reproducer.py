@@ -224,7 +224,7 @@ def script_text(halves: Sequence[Half], said: Sequence[str], expected: Sequence[
         elif tool:
             calls += [title, _line(half, command, may_fail=False)]
     if calls:
-        lines += ["", "# In turns, each time in a process of its own: a busy minute or an unlucky process meets both."]
+        lines += ["", "# In turns, each time in a process of its own, so that a busy minute meets both."]
         lines += [f"for turn in {_TURNS}; do", textwrap.indent("\n".join(calls), "  "), "done"]
     conclusion = textwrap.fill(one_line(" ".join([f"Compare {compare} above.", *said])), _WIDTH)
     return "\n".join([*lines, "", f"echo {shlex.quote(conclusion)}", ""])

@@ -1,14 +1,20 @@
 """Steps of a table -> findings: what counts as one, what one cause is, and until when it lasts."""
 
+import subprocess
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
+from numpy.typing import NDArray
 
 from benchmarks.field.findings import Change, Fault, faults_of, findings_of, found_steps
 from benchmarks.field.parts import is_control
+from benchmarks.field.reproduce import draw_inputs
 from benchmarks.field.upstream import Report, known_reports
+from harness.models.inputs import Argument
 from tests.report.explanations import make_explanation, make_part
 
 
@@ -60,13 +66,44 @@ def test_changes_of_one_cause_are_one_finding_whatever_their_sizes() -> None:
 
 def test_changes_of_one_report_are_one_finding_and_a_report_near_by_joins_nothing() -> None:
     changes = [a_change("large", 4.0, "the pipeline goes from A to B"), a_change("small", 2.0, "it fuses")]
-    report = Report(direction="slower", after="3.2.0", contains=("goes from A", "small/"), text="a report")
+    report = Report(direction="slower", after="3.2.0", contains=("goes from A", "it fuses"), text="a report")
     (finding,) = findings_of(changes, [report])
     assert finding.report == report
     near = replace(report, near=True)
     assert [finding.report for finding in findings_of(changes, [near])] == [near, near]
+    named = replace(report, contains=("large/", "small/"))
+    assert [finding.report for finding in findings_of(changes, [named])] == [replace(named, near=True)] * 2
     assert [finding.report for finding in findings_of(changes, [replace(report, after="3.3.0")])] == [None, None]
     assert sum(report.sought for report in known_reports()) == 3
+
+
+def test_a_script_draws_its_large_inputs_and_keeps_the_others(tmp_path: Path) -> None:
+    values: dict[str, NDArray[Any]] = {
+        "input0.npy": np.random.default_rng(0).standard_normal((100, 100), np.float32),
+        "input1.npy": np.arange(4, dtype=np.float32),
+        "input2.npy": np.full((60, 200), -np.inf, np.float32),
+        "input3.npy": np.tile(np.array([-3, 7], np.int8), 20_000),
+    }
+    flags = [f"@{name}" for name in values] + ["9x2000xbf16=@input4.bin"]
+    for name, array in values.items():
+        np.save(tmp_path / name, array)
+    np.zeros((9, 2000), np.uint16).tofile(tmp_path / "input4.bin")
+    text = 'cd "$(dirname "$0")"\necho ' + " ".join(f"--input={flag}" for flag in flags) + " --more\n"
+    (tmp_path / "reproduce.sh").write_text(text)
+    shapes = [*(array.shape for array in values.values()), (9, 2000)]
+    kinds = zip([*values, "input4.bin"], shapes, ("f32", "f32", "f32", "i8", "bf16"), strict=True)
+    draw_inputs(
+        tmp_path / "reproduce.sh",
+        [Argument(file=tmp_path / name, flag="", shape=shape, dtype=dtype) for name, shape, dtype in kinds],
+    )
+    done = subprocess.run(["sh", str(tmp_path / "reproduce.sh")], capture_output=True, text=True, check=True)
+    drawn = ["100x100xf32=@input0.bin", "@input1.npy", "@input2.npy", "40000xi8=@input3.bin", "9x2000xbf16=@input4.bin"]
+    assert done.stdout.split() == [*(f"--input={flag}" for flag in drawn), "--more"]
+    floats = np.fromfile(tmp_path / "input0.bin", "<f4")
+    assert (floats.size, round(float(floats.std()), 1)) == (10_000, 1.0)
+    assert set(np.fromfile(tmp_path / "input3.bin", "i1")) == {*range(-3, 8)}
+    assert (tmp_path / "input4.bin").stat().st_size == 36_000
+    assert not (tmp_path / "input0.npy").exists()
 
 
 def test_an_open_step_is_a_finding_where_explaining_it_decided_it() -> None:
