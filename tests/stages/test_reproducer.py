@@ -116,13 +116,13 @@ def test_a_wrong_output_is_shown_beside_the_right_one_for_the_inputs_that_show_i
     refused = tmp_path / "cache/refused/ab"
     refused.mkdir(parents=True)
     np.save(refused / "refused0.npy", np.zeros(2, np.float32))
-    np.save(refused / "right0.npy", np.array([1.0, -4.0]))
+    np.save(refused / "right0.npy", np.array([0.0, -4.0]))  # the second is wrong, by more than 0.5 of it and 0.25
     np.save(refused / "input0.npy", np.full(4, 7, np.float32))
     run = side(OLD, NEW, checks=(check(OLD), check(NEW, failure=WRONG, reproducer="refused/ab")))
     folder = tmp_path / "shown"
     write_reproducer(folder, base=(run, OLD), head=(run, NEW))
     assert np.load(folder / "input0.npy")[0] == 7
-    assert np.load(folder / "expected0.npy").tolist() == [1, -4]
+    assert np.load(folder / "expected0.npy").tolist() == [0, -4]
     assert np.load(folder / "expected0.npy").dtype == np.float32
     printed = run_script(folder)
     assert printed[2].endswith("--expected_output=@expected0.npy --expected_f32_threshold=2.25")
