@@ -191,7 +191,7 @@ def _threshold(ours: Array, true: Array, bounds: Array) -> float:
     if not bounds.size:
         return 0.0
     with np.errstate(all="ignore"):
-        beyond = np.abs(ours - true) / bounds
+        beyond = np.abs(ours.astype(np.float64) - true.astype(np.float64)) / bounds
     return float(bounds.flat[np.argmax(np.nan_to_num(beyond, nan=np.inf))])
 
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # decomposed-f32/o3@v3 under IREE 3.6.0: iree-compile exited with status 1: One or more operations
 # with large vector sizes (16384 bytes) were found.
-# Found on AMD EPYC (AuthenticAMD 26/2, znver5, AVX-512 BF16 VNNI), 2026-11-28.
+# Found on AMD EPYC (AuthenticAMD 26/2, znver5, AVX-512 BF16 VNNI), 2026-11-29.
 #
 # Run it with `sh reproduce.sh`: it installs IREE's releases with pip, into environments beside itself.
 # For tools of your own give their folders, as in `BASE=$HOME/iree-build/tools HEAD=... sh reproduce.sh`.
@@ -37,4 +37,4 @@ echo '== IREE 3.6.0'
 
 echo 'Compare what iree-compile says above. decomposed-f32/o3@v3 under IREE 3.6.0: iree-compile exited
 with status 1: One or more operations with large vector sizes (16384 bytes) were found. Found on AMD
-EPYC (AuthenticAMD 26/2, znver5, AVX-512 BF16 VNNI), 2026-11-28.'
+EPYC (AuthenticAMD 26/2, znver5, AVX-512 BF16 VNNI), 2026-11-29.'
