@@ -182,7 +182,8 @@ def _write_expected(folder: Path, refused: Path, check: Check) -> tuple[str, ...
         if kind := _THRESHOLDS.get(ours.dtype.name):
             allowed = refused / f"allowed{position}.npy"
             bounds = load_array(allowed) if allowed.is_file() else check.relative_tolerance * np.abs(true)
-            flags.append(f"--expected_{kind}_threshold={_threshold(ours, true, bounds + check.absolute_tolerance):.3g}")
+            threshold = _threshold(ours, true, bounds.astype(np.float64) + check.absolute_tolerance)
+            flags.append(f"--expected_{kind}_threshold={threshold:.3g}")
     return tuple(dict.fromkeys(flags))
 
 
