@@ -251,13 +251,14 @@ class Fault:
 
 
 def faults_of(table: pd.DataFrame, reports: Sequence[Report] = ()) -> list[Fault]:
-    """What fails or is wrong, by state and message, wrong outputs first; what the suite expects is left out."""
+    """What fails or is wrong, by message and report, wrong outputs first; what the suite expects is left out."""
     bad = table[table["state"].isin(("fails", "wrong")) & ~table["expected"]]
-    found: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
+    found: dict[tuple[str, str, str], dict[str, dict[str, str]]] = {}
     for row in bad.to_dict("records"):
-        key = row["state"], _NUMBERS.sub("#", row["why"])
+        report = report_of(reports, row["state"], "", [row["why"]], [])
+        key = row["state"], _NUMBERS.sub("#", row["why"]), report.text if report is not None else ""
         if row["state"] == "wrong":  # its numbers are its program's
-            key = row["state"], row["model"]
+            key = row["state"], row["model"], ""
         found.setdefault(key, {}).setdefault(row["line"], {})[public(row["release"])] = row["why"]
     return sorted(
         _faults(found, reports), key=lambda fault: (fault.state != "wrong", -sum(map(len, fault.lines.values())))
@@ -265,9 +266,9 @@ def faults_of(table: pd.DataFrame, reports: Sequence[Report] = ()) -> list[Fault
 
 
 def _faults(
-    found: Mapping[tuple[str, str], Mapping[str, Mapping[str, str]]], reports: Sequence[Report]
+    found: Mapping[tuple[str, str, str], Mapping[str, Mapping[str, str]]], reports: Sequence[Report]
 ) -> Iterator[Fault]:
-    for (state, message), lines in found.items():
+    for (state, message, _), lines in found.items():
         why = next(iter(next(iter(lines.values())).values()))
         releases = {line: tuple(reasons) for line, reasons in lines.items()}
         report = report_of(reports, state, "", [why], [*lines])

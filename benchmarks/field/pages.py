@@ -365,7 +365,7 @@ def _reproduction(slug: str, field: Field) -> Iterator[str]:
     for each in field.reproduced:
         if each.slug == slug:
             said = f"{ratio_text(each.plain)} times, which " if each.plain else ""
-            agrees = "agrees" if each.agrees else f"does not agree ({escape(each.said or 'a smaller step')})"
+            agrees = "agrees" if each.agrees else f"does not agree ({escape(each.said or 'a smaller step or none')})"
             yield f"Run again on {each.when[:10]} on {escape(each.cpu)}: {said}{agrees}."
 
 

@@ -225,5 +225,5 @@ def _checked(folder: Path, boot: str) -> Reproduced:
         cpu=processor(capture_environment()) or "",
         when=datetime.now(timezone.utc).isoformat(timespec="minutes"),
         boot=boot,
-        said="" if agrees else (done.stderr.strip().splitlines() or ["nothing"])[-1],
+        said="" if agrees or plain is not None else (done.stderr.strip().splitlines() or ["nothing"])[-1],
     )
