@@ -337,19 +337,19 @@ def _cause(change: Change) -> Iterator[str]:
 
 
 def _flags(finding: Finding, field: Field) -> Iterator[str]:
-    """Which flags of the newest release make what is slower fast again."""
+    """Which flags of the newest release make what is slower in it faster."""
     lines = {step.line for step in finding.steps}
     tried = [each for each in field.tried if each.line in lines]
     if not tried or not is_slow_still(finding, field):
         return
-    yield f"## Flags of {field.releases[-1]} that undo it"
-    faster = [each for each in tried if each.verdict == "faster"]
+    yield f"## Flags of {field.releases[-1]} that help"
+    faster = [each for each in tried if each.verdict == "faster" and (each.ratio or 1.0) < 1 / (1 + FLOOR)]
     faster.sort(key=lambda each: each.ratio or 1.0)
     rows = [
         [name(each.line), name(" ".join(each.flags)), interval_text(each.ratio, each.low, each.high)]
         for each in faster[:_MOST_FLAGS]
     ]
-    none = f"None of {len({each.flags for each in tried})} sets of flags makes it faster."
+    none = f"None of {len({each.flags for each in tried})} sets of flags makes it faster by a tenth."
     yield table(["case", "flags", "time to that without"], rows) if rows else none
 
 
