@@ -176,8 +176,9 @@ def _size(folder: Path) -> int:
 
 
 def known_results() -> list[Reproduced]:
-    """What came of the scripts so far."""
-    return [Reproduced(**each) for each in json.loads(REPRODUCED.read_text())] if REPRODUCED.is_file() else []
+    """What came so far of the scripts that are there."""
+    found = [Reproduced(**each) for each in json.loads(REPRODUCED.read_text())] if REPRODUCED.is_file() else []
+    return [each for each in found if (PAGES / each.slug / SCRIPT).is_file()]
 
 
 def check_scripts() -> list[Reproduced]:
