@@ -91,10 +91,8 @@ def write_script(finding: Finding, run: Measured) -> bool:
         shutil.rmtree(folder, ignore_errors=True)
         script = write_reproducer(folder, base=(side, base), head=(side, head), measured=row)
         draw_inputs(script, find_model(side, base)[1])
-        if _size(folder) <= _LARGEST_BYTES:
-            (folder / FACTS).write_text(json.dumps(asdict(step), indent=1) + "\n")
+        if _keep_small(folder, asdict(step), _LARGEST_BYTES):
             return True
-        shutil.rmtree(folder)
     return False
 
 
@@ -118,11 +116,10 @@ def write_fault_script(fault: Fault, run: Measured) -> bool:
         write_reproducer(folder, base=(side, good[-1]) if good else None, head=(side, head))
         for file in folder.glob("input*") if fault.state == "fails" else ():
             file.unlink()
-        if _size(folder) <= _LARGEST_WRONG_BYTES:
-            facts = {"line": line, "before": good[-1].toolchain if good else "", "after": releases[-1]}
-            (folder / FACTS).write_text(json.dumps({**facts, "state": fault.state}, indent=1) + "\n")
+        before = good[-1].toolchain if good else ""
+        facts = {"line": line, "before": before, "after": releases[-1], "state": fault.state}
+        if _keep_small(folder, facts, _LARGEST_WRONG_BYTES):
             return True
-        shutil.rmtree(folder)
     return False
 
 
@@ -171,8 +168,13 @@ def _drawing(argument: Argument) -> str | None:
     return f"struct.pack('<{count}{_LETTERS[argument.dtype]}', *({one} for _ in range({count})))"
 
 
-def _size(folder: Path) -> int:
-    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+def _keep_small(folder: Path, facts: Mapping[str, object], most_bytes: int) -> bool:
+    """Keep a reproducer with what it shows; one that is larger goes, since it is not minimal."""
+    if sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) > most_bytes:
+        shutil.rmtree(folder)
+        return False
+    (folder / FACTS).write_text(json.dumps(facts, indent=1) + "\n")
+    return True
 
 
 def known_results() -> list[Reproduced]:
