@@ -21,6 +21,7 @@ from harness.explain.ir_diff import SAME_CODE, VAGUE
 from harness.records.explanation import Explanation
 from harness.records.explanation import Part as Dispatches
 from harness.store.folders import EXPLANATION, folder_names
+from harness.verify.reference import ADVICE
 
 EXPLAINED = KEPT / "explained"
 # Wall seconds of looking at dispatches; a step of 10 % and more shows soon.
@@ -255,11 +256,12 @@ def faults_of(table: pd.DataFrame, reports: Sequence[Report] = ()) -> list[Fault
     bad = table[table["state"].isin(("fails", "wrong")) & ~table["expected"]]
     found: dict[tuple[str, str, str], dict[str, dict[str, str]]] = {}
     for row in bad.to_dict("records"):
-        report = report_of(reports, row["state"], "", [row["why"]], [])
-        key = row["state"], _NUMBERS.sub("#", row["why"]), report.text if report is not None else ""
+        why = row["why"].removesuffix(ADVICE)  # to a suite's author, who is not who reads this
+        report = report_of(reports, row["state"], "", [why], [])
+        key = row["state"], _NUMBERS.sub("#", why), report.text if report is not None else ""
         if row["state"] == "wrong":  # its numbers are its program's
             key = row["state"], row["model"], ""
-        found.setdefault(key, {}).setdefault(row["line"], {})[public(row["release"])] = row["why"]
+        found.setdefault(key, {}).setdefault(row["line"], {})[public(row["release"])] = why
     return sorted(
         _faults(found, reports), key=lambda fault: (fault.state != "wrong", -sum(map(len, fault.lines.values())))
     )

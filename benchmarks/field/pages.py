@@ -15,8 +15,7 @@ from benchmarks.field.flags import Tried
 from benchmarks.field.parts import CONTROL, FLOOR, ROOT, public
 from benchmarks.field.reproduce import PAGES, SCRIPT, Reproduced
 from benchmarks.field.upstream import SEARCHED, Report, known_reports
-from harness.compare.judge import CHANGED
-from harness.explain.summary_sentence import cause_of, change_sentence
+from harness.explain.summary_sentence import step_sentence
 from harness.metrics import LATENCY
 from harness.plots.canvas import THEMES
 from harness.plots.heatmap import heatmap_of
@@ -322,10 +321,8 @@ def _cause(change: Change) -> Iterator[str]:
     if explanation is None:
         yield escape(f"explain could not say: {change.reason}" if change.reason else "Not explained yet.")
         return
-    if explanation.latency.verdict not in CHANGED:  # the run decided that it is another time, so few generations do
-        explanation = replace(explanation, latency=replace(explanation.latency, verdict=_row(step).verdict))
     labels = f"IREE {step.before}", f"IREE {step.after}"
-    yield escape(change_sentence(replace(_row(step), case=step.line), labels, cause_of(explanation)))
+    yield f"By `harness explain`: {escape(step_sentence(explanation, replace(_row(step), case=step.line), labels))}"
     if part is None:
         yield "No dispatch that takes another time has IR that differs, as far as explain sees."
         return

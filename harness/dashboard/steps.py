@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -14,6 +15,7 @@ from harness.dashboard.gather import Gathered
 from harness.dashboard.kept import explanation_file
 from harness.dashboard.overview import is_recent, shade_of
 from harness.errors import RunError
+from harness.explain.summary_sentence import step_sentence
 from harness.metrics import LATENCY
 from harness.progress import Progress
 from harness.records.explanation import Explanation
@@ -64,23 +66,21 @@ def step_facts(
     return [facts for _, facts in sorted(found, key=lambda each: -each[0])]
 
 
-def _explained(explanations: Sequence[Explanation]) -> dict[tuple[str, ...], tuple[str, str]]:
-    """By case and two releases the page of the newest explanation, and its sentence."""
+def _explained(explanations: Sequence[Explanation]) -> dict[tuple[str, ...], Explanation]:
+    """The newest explanations, by their case and two releases."""
     return {
         # A side tells a release with its revision, as `3.12.0 (89ece87b89)`.
-        (each.case, *(side.toolchains[-1].partition(" (")[0] for side in (each.base, each.head))): (
-            explanation_file(each),
-            signed(each.sentence),
-        )
+        (each.case, *(side.toolchains[-1].partition(" (")[0] for side in (each.base, each.head))): each
         for each in reversed(explanations)  # the newest is the first
         if each.latency.metric == LATENCY.name and each.base.toolchains and each.head.toolchains
     }
 
 
-def _step(run: Facts, step: Step, explained: Mapping[tuple[str, ...], tuple[str, str]]) -> Facts:
+def _step(run: Facts, step: Step, explained: Mapping[tuple[str, ...], Explanation]) -> Facts:
     row, name = step.row, step.line.name
     measured = {point.release: point.ratio for point in step.line.points if point.ratio is not None}
-    file, sentence = explained.get((name, step.before, step.after), ("", ""))
+    why = explained.get((name, step.before, step.after))
+    labels = f"IREE {step.before}", f"IREE {step.after}"
     anchor = urlencode({"line": name, "metric": row.metric, "release": step.after})
     return {
         "case": name,
@@ -91,8 +91,8 @@ def _step(run: Facts, step: Step, explained: Mapping[tuple[str, ...], tuple[str,
         "times": times_text(step),
         "level": level(row.base_value or math.nan, row.head_value or math.nan, row.unit),
         "address": f"run.html?id={run['key']}#{anchor}",
-        "file": file,
-        "sentence": sentence,
+        "file": explanation_file(why) if why is not None else "",
+        "sentence": signed(step_sentence(why, replace(row, case=name), labels)) if why is not None else "",
         "course": sparkline(np.array(list(measured.values()))),
         "at": (list(measured).index(step.after) - 0.5) / (len(measured) - 1),
     }

@@ -59,7 +59,7 @@ def with_differences(part: Part, base: Program, head: Program) -> Part:
     if (of_base and not part.head) or (of_head and not part.base):
         there, label = (of_base, base.label) if of_base else (of_head, head.label)
         computed = listed(_computed(there))
-        what = f"only {label} has it{f': {computed}' if computed else ''}"
+        what = f"only {label} has this dispatch{f': {computed}' if computed else ''}"
         return replace(part, differs_at=_first_phase(there), what=(what,), lines=())
     if not (of_base and of_head) or len(of_base) < len(part.base) or len(of_head) < len(part.head):
         return part

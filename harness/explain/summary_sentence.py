@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
-from harness.records.comparison import Row, SideFacts
+from harness.records.comparison import Row, SideFacts, Verdict
 from harness.records.explanation import Elsewhere, Explanation, Part
 from harness.text import plural
 
@@ -87,8 +88,21 @@ def explanation_sentence(explanation: Explanation) -> str:
     return f"{subject} {how_much}: {cause}." if cause else f"{subject} {how_much}."
 
 
-def cause_of(explanation: Explanation) -> str:
-    """Where the time goes and what differs there, as clauses; "" where nothing is certain of that."""
+def step_sentence(explanation: Explanation, row: Row, labels: Labels) -> str:
+    """The explanation's sentence; where it came to no verdict, how much the row of a run changes and why."""
+    if explanation.latency.verdict != "inconclusive":
+        return explanation.sentence
+    return change_sentence(row, labels, cause_of(explanation, row.verdict))
+
+
+def cause_of(explanation: Explanation, decided: Verdict | None = None) -> str:
+    """Where the time goes and what differs there, as clauses; "" where nothing is certain of that.
+
+    `decided` is the verdict of a run on the same change: an explanation that is shorter may not come to one itself.
+    """
+    latency = explanation.latency
+    if decided is not None and latency.verdict == "inconclusive":
+        explanation = replace(explanation, latency=replace(latency, verdict=decided))
     if explanation.method == "passes":
         return _passes(explanation)
     if not explanation.schedule and not any(part.differs_at for part in explanation.parts):

@@ -110,10 +110,8 @@ def explained(change: Change, options: BenchOptions, progress: Progress) -> Chan
         return replace(change, cause=_NOT_AGAIN)
     if latency.verdict in CHANGED:
         return replace(change, row=latency, cause=cause_of(explanation))
-    # The run has decided that it changes, so that few generations say where.
     assert change.row is not None  # noqa: S101 (as above)
-    decided = replace(explanation, latency=replace(latency, verdict=change.row.verdict))
-    return replace(change, cause=cause_of(decided))
+    return replace(change, cause=cause_of(explanation, change.row.verdict))
 
 
 def _under(side: Side, release: str) -> Side:

@@ -91,7 +91,7 @@ SAID = {
         "elementwise_8_f32 2>1 improved: only 3.12.0 fuses a copy into it",
         "elementwise_9_f32 2>1.99 improved: too small to be told",
     ),
-    "only one side has it": explained("10>13 regressed", "matmul_8 0>3 new: only 3.12.0 has it"),
+    "only one side has it": explained("10>13 regressed", "matmul_8 0>3 new: only 3.12.0 has this dispatch"),
     "they make up for each other": explained(
         "10>10 unchanged", "matmul_8 5>6 regressed: slow", "conv_8 3>2 improved: fast"
     ),
