@@ -23,6 +23,8 @@ FLAGS: Mapping[str, Sequence[str]] = {
         "--iree-opt-data-tiling",
         "--iree-dispatch-creation-experimental-set-data-tiling-ops=matmul,convolution",
     ],
+    "data-tiling-early": ["--iree-global-opt-data-tiling"],
+    "transposes-stay": ["--iree-global-opt-propagate-transposes=false"],
     "aggressive-fusion": ["--iree-dispatch-creation-enable-aggressive-fusion"],
     "split-reduction": ["--iree-dispatch-creation-enable-split-reduction"],
     "peel": ["--iree-llvmcpu-vector-pproc-strategy=peel"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -36,6 +37,7 @@ _DEVICES = {
 }
 # Lines of IR that a page shows, and cases that its table has.
 _MOST_LINES, _MOST_CASES, _MOST_FLAGS, _WORST = 40, 40, 8, 3
+_SMALL = 1.25  # Times: a step of one program below it is folded away in the index
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,9 +96,9 @@ def _index(field: Field, maps: Sequence[Path]) -> str:
             intro,
             *pictures,
             "## What became slower",
-            _findings_table(field, "slower"),
+            *_findings(field, "slower"),
             "## What became faster",
-            _findings_table(field, "faster"),
+            *_findings(field, "faster"),
             "## How sure this is",
             _controls(field),
             _agreement(field),
@@ -110,25 +112,35 @@ def _index(field: Field, maps: Sequence[Path]) -> str:
     )
 
 
-def _findings_table(field: Field, direction: str, *, where: str = "", most: int | None = None) -> str:
-    rows = []
-    for number, finding in enumerate(field.findings, start=1):
-        step = finding.steps[0]
-        if step.direction != direction:
-            continue
-        rows.append(
-            [
-                str(number),
-                f"[{escape(_what(finding.changes[0]))}]({where}{finding.slug}.md)",
-                f"{step.before} → {step.after}",
-                f"{_programs(finding)}",
-                f"{name(step.line)} {interval_text(step.ratio, step.low, step.high)}",
-                _fate(finding, field),
-                _told(finding.report),
-            ]
-        )
+def _findings(field: Field, direction: str) -> Iterator[str]:
+    """The findings of a direction; the small ones of one program folded away."""
+    numbered = [pair for pair in enumerate(field.findings, start=1) if pair[1].steps[0].direction == direction]
+    small = [pair for pair in numbered if _programs(pair[1]) == 1 and pair[1].steps[0].size < math.log(_SMALL)]
+    yield _findings_table(field, [pair for pair in numbered if pair not in small])
+    if small:
+        told = f"{plural(len(small), 'step')} of one program each, below {_SMALL:g} times"
+        yield details(told, _findings_table(field, small))
+
+
+def _findings_table(field: Field, findings: Sequence[tuple[int, Finding]], where: str = "") -> str:
+    rows = [
+        [
+            str(number),
+            f"[{escape(_what(finding.changes[0]))}]({where}{finding.slug}.md)",
+            f"{finding.steps[0].before} → {finding.steps[0].after}",
+            f"{_programs(finding)}",
+            _largest(finding.steps[0]),
+            _fate(finding, field),
+            _told(finding.report),
+        ]
+        for number, finding in findings
+    ]
     heads = ["", "what differs", "between", "programs", "largest, time to that before", "now", "upstream"]
-    return table(heads, rows[:most], numbers=[True, False, False, True])
+    return table(heads, rows, numbers=[True, False, False, True])
+
+
+def _largest(step: Step) -> str:
+    return f"{name(step.line)} {interval_text(step.ratio, step.low, step.high)}"
 
 
 def _title(finding: Finding) -> str:
@@ -427,7 +439,8 @@ def _row(step: Step) -> Row:
 
 
 def _section(field: Field, picture: Path) -> str:
+    slower = [pair for pair in enumerate(field.findings, start=1) if pair[1].steps[0].direction == "slower"]
     return blocks(
         f"![Cases x releases: {_DEVICES[picture.stem.removeprefix('map-')]}]({picture.relative_to(ROOT)})",
-        _findings_table(field, "slower", where="docs/field/", most=_WORST),
+        _findings_table(field, slower[:_WORST], where="docs/field/"),
     )
