@@ -62,12 +62,14 @@ def main() -> int:
             sys.stderr.write(f"{left} steps are not explained yet; the same command goes on there\n")
     lines, steps = read_table("lines"), read_table("steps")
     reports = known_reports()
-    findings, faults = findings_of(changes_of(found_steps(steps)), reports), faults_of(lines, reports)
+    changes = changes_of(found_steps(steps))
+    findings, faults = findings_of(changes, reports), faults_of(lines, reports)
     _write_scripts(findings, faults, parts)
     field = Field(
         lines=lines,
         steps=steps,
         findings=findings,
+        same_code=[change for change in changes if change.is_there and change.has_same_code],
         faults=faults,
         reproduced=check_scripts() if arguments.check else known_results(),
         tried=known_flags(),

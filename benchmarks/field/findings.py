@@ -88,6 +88,12 @@ class Change:
         return any(step.decided for step in self.steps) or (latency is not None and latency.verdict == wanted)
 
     @property
+    def has_same_code(self) -> bool:
+        """Whether the compiler does the same on both sides, as far as explain sees."""
+        found = self.explanation
+        return found is not None and not found.schedule and not any(part.differs_at for part in found.parts)
+
+    @property
     def part(self) -> Dispatches | None:
         """Of the explanation, the dispatches that make most of the step and differ in a way that is known."""
         if self.explanation is None:
@@ -178,9 +184,10 @@ def changes_of(steps: Sequence[Step]) -> list[Change]:
 
 
 def findings_of(changes: Sequence[Change], reports: Sequence[Report] = ()) -> list[Finding]:
-    """Changes of one cause together, the weightiest finding first."""
+    """Changes of one cause together, the weightiest finding first; those of the same code are left out."""
     by_cause: dict[tuple[str, ...], list[Change]] = {}
-    for change in sorted(filter(lambda change: change.is_there, changes), key=lambda change: -change.largest.size):
+    there = [change for change in changes if change.is_there and not change.has_same_code]
+    for change in sorted(there, key=lambda change: -change.largest.size):
         by_cause.setdefault(change.cause(reports), []).append(change)
     findings = [Finding(changes=tuple(own), report=own[0].report(reports)) for own in by_cause.values()]
     return sorted(findings, key=lambda finding: -finding.weight)

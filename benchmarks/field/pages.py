@@ -47,6 +47,7 @@ class Field:
     lines: pd.DataFrame
     steps: pd.DataFrame
     findings: Sequence[Finding]
+    same_code: Sequence[Change]  # Steps that are no doing of the compiler
     faults: Sequence[Fault]
     reproduced: Sequence[Reproduced]
     tried: Sequence[Tried]
@@ -99,6 +100,7 @@ def _index(field: Field, maps: Sequence[Path]) -> str:
             *_findings(field, "slower"),
             "## What became faster",
             *_findings(field, "faster"),
+            *_same_code(field),
             "## How sure this is",
             _controls(field),
             _agreement(field),
@@ -137,6 +139,18 @@ def _findings_table(field: Field, findings: Sequence[tuple[int, Finding]], where
     ]
     heads = ["", "what differs", "between", "programs", "largest, time to that before", "now", "upstream"]
     return table(heads, rows, numbers=[True, False, False, True])
+
+
+def _same_code(field: Field) -> Iterator[str]:
+    if field.same_code:
+        steps = [change.largest for change in field.same_code]
+        yield "## Steps of the same code"
+        yield (
+            "Here both releases make the same IR of every dispatch, and submit them in the same way. What is left is "
+            "LLVM, the runtime, and where code and buffers lie in memory."
+        )
+        rows = [[f"{step.before} → {step.after}", _largest(step)] for step in steps]
+        yield table(["between", "time to that before"], rows)
 
 
 def _largest(step: Step) -> str:
