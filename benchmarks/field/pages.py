@@ -220,7 +220,7 @@ def _controls(field: Field) -> str:
     return (
         f"IREE {CONTROL} and the newest release were measured twice in every group, from two installations: of "
         f"{plural(len(controls), 'pair')} of equal releases {flagged or 'none'} "
-        f"{'was' if flagged == 1 else 'were'} found to differ by {FLOOR:.0%} (at most {bound:.1%} of such pairs, 95 %); "
+        f"{'was' if flagged == 1 else 'were'} found to differ by {FLOOR:.0%} (at most {bound:.1%} of them, 95 %), and "
         f"{undecided} were measured too little to be called equal, most of them on two threads."
     )
 
