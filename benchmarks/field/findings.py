@@ -111,6 +111,8 @@ class Change:
     def report(self, reports: Sequence[Report]) -> Report | None:
         """What upstream says of it."""
         said = list(self.part.what) if self.part is not None else []
+        if self.explanation is not None and self.part is not None and not self.part.is_timed:  # any of them may be it
+            said += [text for part in self.explanation.parts if not part.is_timed for text in part.what]
         said += [self.explanation.sentence.partition(": ")[2]] if self.explanation is not None else []
         cases = [step.line for step in self.steps]
         return report_of(reports, self.largest.direction, self.largest.after, said, cases)
