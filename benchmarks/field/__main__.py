@@ -1,11 +1,11 @@
 """What the releases of IREE did to users of CPUs, for docs/field/: measured in parts, explained, reproduced, written.
 
-    make field                  (or: python -m benchmarks.field; some hours, and 700 MB a release the first time)
-    make field QUICK=1          (twenty minutes: the models tagged quick, in code for x86-64-v3)
+    make field OUT=results/mine (or: FIELD_OUT=results/mine python -m benchmarks.field; some hours, and 700 MB a release
+                                the first time: tables, pages and the dashboard of this machine, in that folder)
+    make field QUICK=1          (twenty minutes: the models tagged quick, in code for x86-64-v3, in results/field-quick)
+    make field                  (goes on with what is committed: results/published/field, docs/field and the README)
     make field ARGS=--pages     (writes the pages again of what is kept)
     make field ARGS=--check     (runs the plain commands of all findings again, and writes the pages)
-
-The runs are kept in results/field, and their dashboard in results/field-site.
 
 What was stopped goes on; a part that is finished stays. --minutes stops explaining after so long, and the next call
 goes on there. What this command does not know, such as --fleet, goes to `harness run`.
@@ -30,9 +30,8 @@ from benchmarks.field.findings import (
 )
 from benchmarks.field.flags import known_flags, try_flags
 from benchmarks.field.pages import Field, is_slow_still, write_pages
-from benchmarks.field.parts import RESULTS, SITE, FieldPart, all_parts, harness, keep, measure
+from benchmarks.field.parts import PAGES, RESULTS, SITE, FieldPart, all_parts, harness, keep, measure
 from benchmarks.field.reproduce import (
-    PAGES,
     SCRIPT,
     check_scripts,
     known_results,

@@ -157,8 +157,6 @@ def read_table(name: str) -> pd.DataFrame:
     """A table of all parts that are kept: `lines` or `steps`."""
     files = sorted(KEPT.glob(f"*-{name}.parquet"))
     tables: list[pd.DataFrame] = [duckdb.read_parquet(str(file)).df() for file in files]
-    if len(tables) > 1:  # a quick look is a part of the whole
-        tables = [table for table in tables if table["part"].iloc[0] != "quick"]
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
 
 

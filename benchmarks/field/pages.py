@@ -13,8 +13,8 @@ import pandas as pd
 from benchmarks.documents import replace_between
 from benchmarks.field.findings import Change, Fault, Finding, Step
 from benchmarks.field.flags import Tried
-from benchmarks.field.parts import CONTROL, FLOOR, ROOT, public
-from benchmarks.field.reproduce import PAGES, SCRIPT, Reproduced
+from benchmarks.field.parts import CONTROL, FLOOR, PAGES, ROOT, public
+from benchmarks.field.reproduce import SCRIPT, Reproduced
 from benchmarks.field.upstream import SEARCHED, Report, known_reports
 from harness.explain.summary_sentence import step_sentence
 from harness.metrics import LATENCY
@@ -60,7 +60,7 @@ class Field:
 
 
 def write_pages(field: Field) -> None:
-    """Write all pages and pictures again; what no finding has any more goes."""
+    """Write all pages and pictures again, and the README's section; what no finding has any more goes."""
     PAGES.mkdir(parents=True, exist_ok=True)
     slugs = {finding.slug for finding in field.findings} | {fault.slug for fault in field.faults}
     for old in PAGES.glob("*-*.md"):
@@ -72,7 +72,8 @@ def write_pages(field: Field) -> None:
         (PAGES / f"{fault.slug}.md").write_text(_fault_page(fault, field))
     maps = {device: _draw_map(field, device) for device in _DEVICES if (field.lines["device"] == device).any()}
     (PAGES / "README.md").write_text(_index(field, [file for file in maps.values() if file]))
-    replace_between(ROOT / "README.md", BEGIN, END, _section(field, next(iter(maps.values()))))
+    if PAGES.parent == ROOT / "docs":
+        replace_between(ROOT / "README.md", BEGIN, END, _section(field, next(iter(maps.values()))))
 
 
 # --- The index ---

@@ -1,11 +1,12 @@
 """The parts that the matrix of programs, targets, threads and releases is measured in; each is a run of its own.
 
 A part takes at most 45 minutes on two cores. What was stopped goes on, and what is finished stays; its lines over the
-releases, the judged ratios between neighbours and what failed are kept in results/published/field as Parquet.
+releases, the judged ratios between neighbours and what failed are kept as Parquet.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -27,9 +28,11 @@ from harness.toolchain import releases_named
 
 ROOT = Path(__file__).parents[2]
 SUITE = "suites/field.toml"
-RESULTS = Path("results") / "field"  # From the project's folder, where all commands run; reports tell it
-SITE = Path("results") / "field-site"
-KEPT = ROOT / "results" / "published" / "field"
+# A folder for a measurement of one's own, from the project's folder; without it, what is committed goes on.
+_OWN = os.environ.get("FIELD_OUT", "")
+RESULTS, SITE = Path(_OWN or "results") / "field", Path(_OWN or "results") / "field-site"
+KEPT = ROOT / _OWN / "tables" if _OWN else ROOT / "results" / "published" / "field"
+PAGES = ROOT / _OWN / "pages" if _OWN else ROOT / "docs" / "field"
 FIRST = "3.0.0"
 FLOOR = 0.10  # Below it no step between releases is a finding
 # Measured once more behind itself, from wheels of its own, as is the newest: nothing may be found between the two.
@@ -61,7 +64,7 @@ class FieldPart:
 
     @property
     def is_kept(self) -> bool:
-        """Whether what it says is in results/published/field."""
+        """Whether its tables are there."""
         return (KEPT / f"{self.name}-lines.parquet").is_file()
 
 

@@ -1,4 +1,4 @@
-"""Findings -> folders with plain commands, docs/field/SLUG/reproduce.sh; and whether these show what was found.
+"""Findings -> folders with plain commands, SLUG/reproduce.sh beside the pages; and whether these show what was found.
 
 Each script is copied to a fresh folder and run there with the releases' own tools, without the harness.
 """
@@ -22,7 +22,7 @@ from statistics import median
 import numpy as np
 
 from benchmarks.field.findings import Fault, Finding
-from benchmarks.field.parts import KEPT, ROOT, public
+from benchmarks.field.parts import KEPT, PAGES, public
 from harness.cache import environments_root
 from harness.compare.pairs import Side
 from harness.compare.samplers import find_model
@@ -36,7 +36,6 @@ from harness.stages.reproducer import write_reproducer
 from harness.store.evidence import find_failure
 from harness.toolchain import get_toolchains
 
-PAGES = ROOT / "docs" / "field"
 SCRIPT, FACTS = "reproduce.sh", "step.json"
 REPRODUCED = KEPT / "reproduced.json"
 _MEDIAN = re.compile(r"_median\s+([\d.]+) (ns|us|ms|s)\b")
