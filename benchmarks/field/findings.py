@@ -62,6 +62,11 @@ class Step:
         return "slower" if self.ratio > 1 else "faster"
 
     @property
+    def on_threads(self) -> bool:
+        """Whether it was measured on two threads."""
+        return self.device.endswith("threads")
+
+    @property
     def change(self) -> tuple[str, str, str, str]:
         """What one explanation is for: a model's variant between two releases, on whatever device."""
         return self.model, self.variant, self.before, self.after
@@ -82,10 +87,14 @@ class Change:
 
     @property
     def is_there(self) -> bool:
-        """Whether a step of it was decided, by its run or when it was explained."""
+        """Whether a step of it was decided on one thread, or was seen again when it was explained.
+
+        The few generations on two threads agree by chance now and then, so that one run is not enough there.
+        """
         latency = self.explanation.latency if self.explanation is not None else None
         wanted = "regressed" if self.largest.ratio > 1 else "improved"
-        return any(step.decided for step in self.steps) or (latency is not None and latency.verdict == wanted)
+        seen_again = latency is not None and latency.verdict == wanted
+        return seen_again or any(step.decided and not step.on_threads for step in self.steps)
 
     @property
     def has_same_code(self) -> bool:

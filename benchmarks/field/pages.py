@@ -16,6 +16,7 @@ from benchmarks.field.flags import Tried
 from benchmarks.field.parts import CONTROL, FLOOR, PAGES, ROOT, public
 from benchmarks.field.reproduce import SCRIPT, Reproduced
 from benchmarks.field.upstream import SEARCHED, Report, known_reports
+from harness.compare.judge import CHANGED
 from harness.explain.summary_sentence import step_sentence
 from harness.metrics import LATENCY
 from harness.plots.canvas import THEMES
@@ -215,15 +216,24 @@ def _ratios(field: Field, line: str) -> dict[str, float]:
 
 def _controls(field: Field) -> str:
     controls = field.steps[field.steps["control"] & field.steps["ratio"].notna()]
-    flagged = int(controls["verdict"].isin(("regressed", "improved")).sum())
+    on_threads = controls["device"].str.endswith("threads")
+    told = [
+        f"{_flagged(rows)} on {where}"
+        for where, rows in (("one thread", controls[~on_threads]), ("two", controls[on_threads]))
+        if len(rows)
+    ]
+    return (
+        f"IREE {CONTROL} and the newest release were measured twice in every group, from two installations. Of these "
+        f"pairs, {' and '.join(told)} were found to differ by {FLOOR:.0%}. "
+        "What differs on two threads alone is told where it was seen twice."
+    )
+
+
+def _flagged(controls: pd.DataFrame) -> str:
+    flagged = int(controls["verdict"].isin(CHANGED).sum())
     bound = rate_bounds(flagged, len(controls))[1]
     undecided = int((controls["verdict"] == "inconclusive").sum())
-    return (
-        f"IREE {CONTROL} and the newest release were measured twice in every group, from two installations: of "
-        f"{plural(len(controls), 'pair')} of equal releases {flagged or 'none'} "
-        f"{'was' if flagged == 1 else 'were'} found to differ by {FLOOR:.0%} (at most {bound:.1%} of them, 95 %), and "
-        f"{undecided} were measured too little to be called equal, most of them on two threads."
-    )
+    return f"{flagged or 'none'} of {len(controls)} (at most {bound:.1%}, 95 %; {undecided} undecided)"
 
 
 def _agreement(field: Field) -> str:
