@@ -30,7 +30,7 @@ from benchmarks.field.findings import (
 )
 from benchmarks.field.flags import known_flags, try_flags
 from benchmarks.field.pages import Field, is_slow_still, write_pages
-from benchmarks.field.parts import PAGES, RESULTS, SITE, FieldPart, all_parts, harness, keep, measure
+from benchmarks.field.parts import KEPT, PAGES, RESULTS, SITE, FieldPart, all_parts, harness, keep, measure
 from benchmarks.field.reproduce import (
     SCRIPT,
     check_scripts,
@@ -60,6 +60,9 @@ def main() -> int:
         if left:
             sys.stderr.write(f"{left} steps are not explained yet; the same command goes on there\n")
     lines, steps = read_table("lines"), read_table("steps")
+    if steps.empty:
+        sys.stderr.write(f"{KEPT} has no table of a part; without --pages and --check, parts are measured first\n")
+        return 1
     reports = known_reports()
     changes = changes_of(found_steps(steps))
     findings, faults = findings_of(changes, reports), faults_of(lines, reports)

@@ -65,7 +65,7 @@ class FieldPart:
     @property
     def is_kept(self) -> bool:
         """Whether its tables are there."""
-        return (KEPT / f"{self.name}-lines.parquet").is_file()
+        return (KEPT / f"{self.name}-steps.parquet").is_file()  # the last that is written
 
 
 def all_parts(*, quick: bool) -> list[FieldPart]:
