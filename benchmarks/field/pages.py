@@ -17,6 +17,7 @@ from benchmarks.field.parts import CONTROL, FLOOR, PAGES, ROOT, public
 from benchmarks.field.reproduce import SCRIPT, Reproduced
 from benchmarks.field.upstream import SEARCHED, Report, known_reports
 from harness.compare.judge import CHANGED
+from harness.explain.ir_diff import VAGUE
 from harness.explain.summary_sentence import step_sentence
 from harness.metrics import LATENCY
 from harness.plots.canvas import THEMES
@@ -130,7 +131,7 @@ def _findings_table(field: Field, findings: Sequence[tuple[int, Finding]], where
     rows = [
         [
             str(number),
-            f"[{escape(_what(finding.changes[0]))}]({where}{finding.slug}.md)",
+            f"[{escape(_headline(finding))}]({where}{finding.slug}.md)",
             f"{finding.steps[0].before} → {finding.steps[0].after}",
             f"{_programs(finding)}",
             _largest(finding.steps[0]),
@@ -163,7 +164,15 @@ def _title(finding: Finding) -> str:
     step, programs = finding.steps[0], _programs(finding)
     several = f" and {programs - 1} more are" if programs > 1 else " is"
     times = f"{ratio_text(max(step.ratio, 1 / step.ratio))} times {step.direction}"
-    return f"{step.model}{several} up to {times} since {step.after}: {_what(finding.changes[0])}"
+    return f"{step.model}{several} up to {times} since {step.after}: {_headline(finding)}"
+
+
+def _headline(finding: Finding) -> str:
+    """What explain says; where that is only where the IR differs, what is known from upstream."""
+    report, what = finding.report, _what(finding.changes[0])
+    if VAGUE in what and report is not None and not report.near:
+        return report.text.partition(" (")[0]
+    return what
 
 
 def _programs(finding: Finding) -> int:
