@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from PIL import Image
 
 from benchmarks.documents import replace_between
 from benchmarks.field.findings import Change, Fault, Finding, Step
@@ -39,6 +41,7 @@ _DEVICES = {
 }
 # Lines of IR that a page shows, and cases that its table has.
 _MOST_LINES, _MOST_CASES, _MOST_FLAGS, _WORST = 40, 40, 8, 3
+_COLORS = 128  # Of a picture, the shades of its letters among them
 _SMALL = 1.25  # Times: a step of one program below it is folded away in the index
 
 
@@ -433,7 +436,8 @@ def _draw_map(field: Field, device: str) -> Path:
     cpus = ", ".join(sorted(set(field.lines.loc[field.lines["device"] == device, "cpu"])))
     drawing = heatmap_of(found, f"IREE's releases: {_DEVICES[device]}", [cpus])
     file = PAGES / f"map-{device}.png"
-    file.write_bytes(drawing.file(THEMES["light"], "png"))
+    drawn = Image.open(BytesIO(drawing.file(THEMES["light"], "png"))).convert("RGB")
+    drawn.quantize(_COLORS).save(file, optimize=True)  # a fifth of the size, as there are few
     return file
 
 
