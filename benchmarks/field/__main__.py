@@ -36,6 +36,7 @@ from benchmarks.field.reproduce import (
     check_scripts,
     known_results,
     measured,
+    shows,
     write_fault_script,
     write_script,
 )
@@ -92,12 +93,13 @@ def _write_scripts(findings: Sequence[Finding], faults: Sequence[Fault], parts: 
     for script in PAGES.glob(f"*/{SCRIPT}"):
         if script.parent.name not in slugs:
             shutil.rmtree(script.parent)
-    lacking = {slug for slug in slugs if not (PAGES / slug / SCRIPT).is_file()}
+    lacking = {finding.slug for finding in findings if not shows(finding)}
+    lacking |= {fault.slug for fault in faults if not (PAGES / fault.slug / SCRIPT).is_file()}
     wanted = [part for part in parts if lacking and part.is_kept]
     runs = [measured(load_run(run)) for part in wanted if (run := part.run()) is not None]
     for finding in findings:
         if finding.slug in lacking:
-            any(write_script(finding, run) for run in runs)
+            write_script(finding, runs)
     for fault in faults:
         if fault.slug in lacking:
             any(write_fault_script(fault, run) for run in runs)

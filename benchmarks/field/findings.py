@@ -67,9 +67,9 @@ class Step:
         return self.device.endswith("threads")
 
     @property
-    def change(self) -> tuple[str, str, str, str]:
-        """What one explanation is for: a model's variant between two releases, on whatever device."""
-        return self.model, self.variant, self.before, self.after
+    def change(self) -> tuple[str, str, str, str, str]:
+        """What one explanation is for: a model's variant between two releases, slower or faster on whatever device."""
+        return self.model, self.variant, self.before, self.after, self.direction
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -244,7 +244,7 @@ def _kept(step: Step) -> tuple[Explanation | None, str]:
 
 
 def _slug(step: Step) -> str:
-    return f"{step.model}-{step.variant}-{step.before}-{step.after}"
+    return "-".join(step.change)
 
 
 # --- What fails, or is wrong ---

@@ -78,17 +78,18 @@ def measured(run: Run) -> Measured:
     return Measured(side=Side(run, run.header.id), judged=judged)
 
 
-def write_script(finding: Finding, run: Measured) -> bool:
-    """Write the reproducer of a finding's largest case that this run measured; whether it has one."""
-    side = run.side
+def write_script(finding: Finding, runs: Sequence[Measured]) -> bool:
+    """Write what shows a finding's largest case that is small enough; whether it has one."""
     for step in finding.steps:
-        row = run.judged.get((step.line, step.before, step.after))
-        if row is None:
+        key = step.line, step.before, step.after
+        run = next((run for run in runs if key in run.judged), None)
+        if run is None:
             continue
+        side = run.side
         base, head = (side.cases[f"{step.line}:{release}"] for release in (step.before, step.after))
         folder = PAGES / finding.slug
         shutil.rmtree(folder, ignore_errors=True)
-        script = write_reproducer(folder, base=(side, base), head=(side, head), measured=row)
+        script = write_reproducer(folder, base=(side, base), head=(side, head), measured=run.judged[key])
         draw_inputs(script, find_model(side, base)[1])
         if _keep_small(folder, asdict(step), _LARGEST_BYTES):
             return True
@@ -132,6 +133,18 @@ random.seed(0)
 {lines}
 END
 """
+
+
+def shows(finding: Finding) -> bool:
+    """Whether a script is there, of one of its steps."""
+    return _shown(finding.slug) in {(step.line, step.before, step.after) for step in finding.steps}
+
+
+def _shown(slug: str) -> tuple[str, str, str] | None:
+    """Of what a script is: the line, and its two releases."""
+    facts = PAGES / slug / FACTS
+    told = json.loads(facts.read_text()) if facts.is_file() else {}
+    return (told["line"], told["before"], told["after"]) if told else None
 
 
 def draw_inputs(script: Path, arguments: Sequence[Argument]) -> None:
@@ -179,7 +192,7 @@ def _keep_small(folder: Path, facts: Mapping[str, object], most_bytes: int) -> b
 def known_results() -> list[Reproduced]:
     """What came so far of the scripts that are there."""
     found = [Reproduced(**each) for each in json.loads(REPRODUCED.read_text())] if REPRODUCED.is_file() else []
-    return [each for each in found if (PAGES / each.slug / SCRIPT).is_file()]
+    return [each for each in found if _shown(each.slug) == (each.line, each.before, each.after)]
 
 
 def check_scripts() -> list[Reproduced]:
