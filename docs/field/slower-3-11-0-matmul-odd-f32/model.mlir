@@ -1,47 +1,9 @@
 module {
-  func.func @main(%query: tensor<8x?x64xf32>, %key: tensor<8x?x64xf32>, %value: tensor<8x?x64xf32>) -> tensor<8x?x64xf32> {
+  func.func @main(%left: tensor<333x127xf32>, %right: tensor<127x255xf32>) -> tensor<333x255xf32> {
     %zero = arith.constant 0.0 : f32
-    %axis_q = arith.constant 1 : index
-    %q = tensor.dim %query, %axis_q : tensor<8x?x64xf32>
-    %axis_k = arith.constant 1 : index
-    %k = tensor.dim %key, %axis_k : tensor<8x?x64xf32>
-    %result_scale = arith.constant 0.125 : f32
-    %result_earlier = arith.subi %k, %q : index
-    %result_seen = arith.constant 0.0 : f32
-    %result_hidden = arith.constant 0xFF800000 : f32
-    %result_mask_to = tensor.empty(%q, %k) : tensor<8x?x?xf32>
-    %result_mask = linalg.generic {
-      indexing_maps = [affine_map<(h, q, k) -> (h, q, k)>],
-      iterator_types = ["parallel", "parallel", "parallel"]
-    } outs(%result_mask_to : tensor<8x?x?xf32>) {
-    ^bb0(%out: f32):
-      %row = linalg.index 1 : index
-      %at = linalg.index 2 : index
-      %last = arith.addi %row, %result_earlier : index
-      %sees = arith.cmpi sle, %at, %last : index
-      %r = arith.select %sees, %result_seen, %result_hidden : f32
-      linalg.yield %r : f32
-    } -> tensor<8x?x?xf32>
-    %result_turned_to = tensor.empty(%k) : tensor<8x64x?xf32>
-    %result_turned = linalg.transpose ins(%key : tensor<8x?x64xf32>) outs(%result_turned_to : tensor<8x64x?xf32>) permutation = [0, 2, 1]
-    %result_products_start_empty = tensor.empty(%q, %k) : tensor<8x?x?xf32>
-    %result_products_start = linalg.fill ins(%zero : f32) outs(%result_products_start_empty : tensor<8x?x?xf32>) -> tensor<8x?x?xf32>
-    %result_products = linalg.batch_matmul ins(%query, %result_turned : tensor<8x?x64xf32>, tensor<8x64x?xf32>) outs(%result_products_start : tensor<8x?x?xf32>) -> tensor<8x?x?xf32>
-    %result_scores_to = tensor.empty(%q, %k) : tensor<8x?x?xf32>
-    %result_scores = linalg.generic {
-      indexing_maps = [affine_map<(h, q, k) -> (h, q, k)>, affine_map<(h, q, k) -> (h, q, k)>, affine_map<(h, q, k) -> (h, q, k)>],
-      iterator_types = ["parallel", "parallel", "parallel"]
-    } ins(%result_products, %result_mask : tensor<8x?x?xf32>, tensor<8x?x?xf32>) outs(%result_scores_to : tensor<8x?x?xf32>) {
-    ^bb0(%in0: f32, %in1: f32, %out: f32):
-      %scaled = arith.mulf %in0, %result_scale : f32
-      %r = arith.addf %scaled, %in1 : f32
-      linalg.yield %r : f32
-    } -> tensor<8x?x?xf32>
-    %result_weights_to = tensor.empty(%q, %k) : tensor<8x?x?xf32>
-    %result_weights = linalg.softmax dimension(2) ins(%result_scores : tensor<8x?x?xf32>) outs(%result_weights_to : tensor<8x?x?xf32>) -> tensor<8x?x?xf32>
-    %result_start_empty = tensor.empty(%q) : tensor<8x?x64xf32>
-    %result_start = linalg.fill ins(%zero : f32) outs(%result_start_empty : tensor<8x?x64xf32>) -> tensor<8x?x64xf32>
-    %result = linalg.batch_matmul ins(%result_weights, %value : tensor<8x?x?xf32>, tensor<8x?x64xf32>) outs(%result_start : tensor<8x?x64xf32>) -> tensor<8x?x64xf32>
-    return %result : tensor<8x?x64xf32>
+    %empty = tensor.empty() : tensor<333x255xf32>
+    %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<333x255xf32>) -> tensor<333x255xf32>
+    %product = linalg.matmul ins(%left, %right : tensor<333x127xf32>, tensor<127x255xf32>) outs(%init : tensor<333x255xf32>) -> tensor<333x255xf32>
+    return %product : tensor<333x255xf32>
   }
 }
