@@ -48,6 +48,8 @@ class Step:
     high: float | None
     base_ns: float
     head_ns: float
+    base_faults: float  # Pages that a call faults in; NaN: not known, as on two threads
+    head_faults: float
     part: str  # That measured it
     decided: bool  # False: it looks like a step, and what the run measured is too little to call it one
 

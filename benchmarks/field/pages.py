@@ -41,6 +41,7 @@ _DEVICES = {
 }
 # Lines of IR that a page shows, and cases that its table has.
 _MOST_LINES, _MOST_CASES, _MOST_FLAGS, _WORST = 40, 40, 8, 3
+_FAULT_NS, _MUCH = 1000, 0.25  # What a page fault takes at least, and the share of a step that is told
 _COLORS = 128  # Of a picture, the shades of its letters among them
 _SMALL = 1.25  # Times: a step of one program below it is folded away in the index
 
@@ -342,6 +343,7 @@ def _finding_page(number: int, finding: Finding, field: Field) -> str:
             f"{plural(more, 'more case')} with smaller steps." if more else "",
             "## Cause",
             *_cause(first),
+            _faulting(step),
             *_other_causes(finding.changes[1:]),
             *_flags(finding, field),
             "## Upstream",
@@ -382,6 +384,18 @@ def _cause(change: Change) -> Iterator[str]:
     yield "\n".join(told)
     if part.lines:
         yield details("IR that differs there", fenced("\n".join(part.lines[:_MOST_LINES]), "diff"))
+
+
+def _faulting(step: Step) -> str:
+    """A sentence where a slower call takes much of its time to fault in memory, which it did not before."""
+    more = step.head_faults - step.base_faults
+    if not more * _FAULT_NS > _MUCH * (step.head_ns - step.base_ns) > 0:  # of NaN neither
+        return ""
+    return (
+        f"A call of {name(step.line)} faults in {plural(round(step.base_faults), 'page')} under {step.before} and "
+        f"{round(step.head_faults)} under {step.after}: memory that it gave back to the system. Whether it does is a "
+        "matter of where it lies in the heap, so that plain commands may not show this."
+    )
 
 
 def _flags(finding: Finding, field: Field) -> Iterator[str]:

@@ -6,13 +6,15 @@ releases, the judged ratios between neighbours and what failed are kept as Parqu
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
+from statistics import median
 
 import duckdb
 import pandas as pd
@@ -141,7 +143,7 @@ def keep(part: FieldPart, run: Run) -> None:
     KEPT.mkdir(parents=True, exist_ok=True)
     releases = releases_of(build_report(run), FLOOR)
     facts = {"part": part.name, "run": run.header.id, "cpu": processor(run.header.environment)}
-    for name, rows in (("lines", _points(releases)), ("steps", _steps(releases))):
+    for name, rows in (("lines", _points(releases)), ("steps", _steps(releases, _faults(run)))):
         table = duckdb.from_df(pd.DataFrame([facts | row for row in rows]))
         table.write_parquet(str(KEPT / f"{part.name}-{name}.parquet"), compression="zstd")
 
@@ -153,7 +155,16 @@ def _points(releases: Releases) -> Iterator[dict[str, object]]:
             yield {**names, **asdict(point)}
 
 
-def _steps(releases: Releases) -> Iterator[dict[str, object]]:
+def _faults(run: Run) -> dict[str, float]:
+    """Pages that a call of a case faults in, the median over its turns; of those that run on the thread that calls."""
+    found: dict[str, list[float]] = {}
+    for turn in (turn for each in run.rounds for turn in each.turns):
+        if turn.account is not None and turn.account.on_calling_thread and turn.account.minor_faults is not None:
+            found.setdefault(turn.case, []).append(turn.account.minor_faults / turn.calls)
+    return {case: median(values) for case, values in found.items()}
+
+
+def _steps(releases: Releases, faults: Mapping[str, float]) -> Iterator[dict[str, object]]:
     for step in releases.neighbours:
         row = step.row
         yield {
@@ -173,6 +184,8 @@ def _steps(releases: Releases) -> Iterator[dict[str, object]]:
             "rounds": row.rounds,
             "base_ns": row.base_value,
             "head_ns": row.head_value,
+            "base_faults": faults.get(f"{step.line.name}:{step.before}", math.nan),
+            "head_faults": faults.get(f"{step.line.name}:{step.after}", math.nan),
         }
 
 
