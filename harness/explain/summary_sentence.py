@@ -90,16 +90,12 @@ def explanation_sentence(explanation: Explanation) -> str:
 
 def step_sentence(explanation: Explanation, row: Row, labels: Labels) -> str:
     """The explanation's sentence; where it came to no verdict, how much the row of a run changes and why."""
-    if explanation.latency.verdict != "inconclusive":
-        return explanation.sentence
-    return change_sentence(row, labels, cause_of(explanation, row.verdict))
+    is_open, cause = explanation.latency.verdict == "inconclusive", cause_of(explanation, row.verdict)
+    return change_sentence(row, labels, cause) if is_open else explanation.sentence
 
 
 def cause_of(explanation: Explanation, decided: Verdict | None = None) -> str:
-    """Where the time goes and what differs there, as clauses; "" where nothing is certain of that.
-
-    `decided` is the verdict of a run on the same change: an explanation that is shorter may not come to one itself.
-    """
+    """Where the time goes and what differs there, as clauses; "" where it came to no verdict and no run `decided`."""
     latency = explanation.latency
     if decided is not None and latency.verdict == "inconclusive":
         explanation = replace(explanation, latency=replace(latency, verdict=decided))

@@ -39,7 +39,14 @@ def make_explanation(*parts: Part, **facts: Any) -> Explanation:
         make_part("conv_a", 400.0, 100.0, "improved", **differs),
         make_part("conv_b", 300.0, 60.0, "improved", **differs),
         make_part(
-            "pad", 0.0, 2.0, "new", matched_by="", p=None, differs_at="flow", what=("only 3.12.0 has this dispatch: a pad",)
+            "pad",
+            0.0,
+            2.0,
+            "new",
+            matched_by="",
+            p=None,
+            differs_at="flow",
+            what=("only 3.12.0 has this dispatch: a pad",),
         ),
         make_part("slow_memcpy", 5.0, 5.01),
     )
