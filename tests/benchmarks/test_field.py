@@ -15,6 +15,7 @@ from benchmarks.field.parts import is_control
 from benchmarks.field.reproduce import draw_inputs
 from benchmarks.field.upstream import Report, known_reports
 from harness.models.inputs import Argument
+from harness.records.comparison import Verdict
 from tests.report.explanations import make_explanation, make_part
 
 
@@ -22,13 +23,14 @@ def row(**other: Any) -> dict[str, Any]:
     """A judged pair of neighbours: half as slow again, decided."""
     facts: dict[str, Any] = {"line": "net/stock@v3", "model": "net", "variant": "stock", "device": "v3", "part": "v3-1"}
     facts |= {"before": "3.1.0", "after": "3.2.0", "control": False, "verdict": "regressed"}
-    return {**facts, "ratio": 1.5, "low": 1.4, "high": 1.6, "base_ns": 2e6, "head_ns": 3e6, **other}
+    facts |= {"base_ns": 2e6, "head_ns": 3e6, "base_faults": 0.0, "head_faults": 0.0}
+    return {**facts, "ratio": 1.5, "low": 1.4, "high": 1.6, **other}
 
 
 def a_change(model: str, ratio: float, *what: str) -> Change:
     """A decided step of a model, and the largest part of its explanation."""
     (step,) = found_steps(pd.DataFrame([row(line=f"{model}/stock@v3", model=model, ratio=ratio)]))
-    part = make_part("op", 1.0, 1.0 + ratio, what=what)
+    part = make_part("op", 1.0, 1.0 + ratio, differs_at="executable-targets" if what else "", what=what)
     return Change(steps=(step,), explanation=make_explanation(part))
 
 
@@ -62,6 +64,18 @@ def test_changes_of_one_cause_are_one_finding_whatever_their_sizes() -> None:
         ["other"],
     ]
     assert [finding.slug for finding in findings] == ["slower-3-2-0-large", "slower-3-2-0-other"]
+
+
+def test_a_step_of_the_same_code_is_no_finding_and_one_of_two_threads_alone_is_one_where_it_was_seen_twice() -> None:
+    (step,) = found_steps(pd.DataFrame([row()]))
+    same = make_explanation(make_part("op", 1.0, 2.0), schedule=())
+    assert findings_of([Change(steps=(step,), explanation=same)]) == []
+    on_threads = replace(step, device="v3-threads")
+    expected: dict[Verdict, int] = {"inconclusive": 0, "regressed": 1}
+    for verdict, findings in expected.items():
+        found = make_explanation(make_part("op", 1.0, 2.0, differs_at="flow", what=("it fuses",)))
+        found = replace(found, latency=replace(found.latency, verdict=verdict))
+        assert len(findings_of([Change(steps=(on_threads,), explanation=found)])) == findings
 
 
 def test_changes_of_one_report_are_one_finding_and_a_report_near_by_joins_nothing() -> None:
