@@ -18,6 +18,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
+from benchmarks.field.field import Field, is_slow_still
 from benchmarks.field.findings import (
     Fault,
     Finding,
@@ -29,7 +30,7 @@ from benchmarks.field.findings import (
     read_table,
 )
 from benchmarks.field.flags import known_flags, try_flags
-from benchmarks.field.pages import Field, is_slow_still, write_pages
+from benchmarks.field.pages import write_pages
 from benchmarks.field.parts import KEPT, PAGES, RESULTS, SITE, FieldPart, all_parts, harness, keep, measure
 from benchmarks.field.reproduce import (
     SCRIPT,
@@ -76,6 +77,7 @@ def main() -> int:
         faults=faults,
         reproduced=check_scripts() if arguments.check else known_results(),
         tried=known_flags(),
+        reports=reports,
     )
     if not arguments.pages and not arguments.check:
         slow = [finding.steps[0] for finding in findings if is_slow_still(finding, field)]

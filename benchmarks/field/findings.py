@@ -26,9 +26,9 @@ from harness.verify.reference import ADVICE
 EXPLAINED = KEPT / "explained"
 # Wall seconds of looking at dispatches; a step of 10 % and more shows soon.
 BUDGET_S = 8
-# Of a step, above which the dispatch that has most of it is its cause.
+# The dispatch that changes most is the cause of a step of which it has more than this share.
 _MUCH = 0.2
-# Of parts without times, those come last that say where and not what, and those that are no cause.
+# What a dispatch without a time is chosen last by: it says where the IR differs and not how, or that nothing does.
 _VAGUE = (VAGUE, SAME_CODE)
 _NUMBERS = re.compile(r"\d+(?:, \d+)*")
 
@@ -50,7 +50,7 @@ class Step:
     head_ns: float
     base_faults: float  # Pages that a call faults in; NaN: not known, as on two threads
     head_faults: float
-    part: str  # That measured it
+    part: str  # The name of the part that measured it
     decided: bool  # False: it looks like a step, and what the run measured is too little to call it one
 
     @property
@@ -84,7 +84,7 @@ class Change:
 
     @property
     def largest(self) -> Step:
-        """That is explained."""
+        """The largest step, which explain looks at."""
         return self.steps[0]
 
     @property
@@ -207,7 +207,7 @@ def findings_of(changes: Sequence[Change], reports: Sequence[Report] = ()) -> li
 # --- Explaining ---
 
 
-def explain_all(steps: Sequence[Step], *, seconds: float, more: Sequence[str] = ()) -> int:
+def explain_all(steps: Sequence[Step], *, seconds: float) -> int:
     """Explain the largest step of each change that is not explained yet; how many are left after these seconds."""
     wanted = [change.largest for change in changes_of(steps) if change.explanation is None and not change.reason]
     started = time.monotonic()
@@ -217,14 +217,14 @@ def explain_all(steps: Sequence[Step], *, seconds: float, more: Sequence[str] = 
             return len(wanted) - number
         left = f", about {spent / number * (len(wanted) - number) / 60:.0f} min left" if number else ""
         sys.stderr.write(f"explain {number + 1}/{len(wanted)}{left}: {step.line}, {step.before} to {step.after}\n")
-        _explain(step, more)
+        _explain(step)
     return 0
 
 
-def _explain(step: Step, more: Sequence[str]) -> None:
+def _explain(step: Step) -> None:
     kept, before = EXPLAINED / _slug(step), set(folder_names(RESULTS, "explanation"))
     sides = [f"iree=={step.before}", f"iree=={step.after}", step.line, "--suite", SUITE]
-    words = [*sides, "--budget", str(BUDGET_S), "--row-cap", "30", "--results", str(RESULTS), "--quiet", *more]
+    words = [*sides, "--budget", str(BUDGET_S), "--row-cap", "30", "--results", str(RESULTS), "--quiet"]
     command = [sys.executable, "-m", "harness", "explain", *words]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
     kept.mkdir(parents=True, exist_ok=True)

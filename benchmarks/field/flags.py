@@ -51,7 +51,7 @@ class Tried:
 
     line: str  # model/stock@device
     flags: tuple[str, ...]
-    ratio: float | None  # To no flags; None: it failed, or was not decided
+    ratio: float | None  # To no flags; None: it failed, was not decided, or takes the same time
     low: float | None
     high: float | None
     verdict: str

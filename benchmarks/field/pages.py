@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,12 @@ import pandas as pd
 from PIL import Image
 
 from benchmarks.documents import replace_between
+from benchmarks.field.field import Field, fate_of, is_slow_still, ratios_of
 from benchmarks.field.findings import Change, Fault, Finding, Step
-from benchmarks.field.flags import Tried
-from benchmarks.field.parts import CONTROL, FLOOR, PAGES, ROOT, public
-from benchmarks.field.reproduce import SCRIPT, Reproduced
-from benchmarks.field.upstream import SEARCHED, Report, known_reports
-from harness.compare.judge import CHANGED
+from benchmarks.field.parts import FLOOR, PAGES, ROOT
+from benchmarks.field.reproduce import SCRIPT
+from benchmarks.field.sureness import agreement_text, controls_text, known_reports_text
+from benchmarks.field.upstream import SEARCHED, told
 from harness.explain.ir_diff import VAGUE
 from harness.explain.summary_sentence import step_sentence
 from harness.metrics import LATENCY
@@ -29,7 +29,6 @@ from harness.report.markdown import blocks, details, escape, fenced, name, table
 from harness.report.releases import Line, ReleasePoint, Releases
 from harness.report.releases import Step as ReleaseStep
 from harness.report.units import interval_text, ratio_text, with_unit
-from harness.stats.intervals import rate_bounds
 from harness.text import plural
 
 BEGIN, END = "<!-- made by `python -m benchmarks.field`: begin -->", "<!-- benchmarks.field: end -->"
@@ -41,28 +40,10 @@ _DEVICES = {
 }
 # Lines of IR that a page shows, and cases that its table has.
 _MOST_LINES, _MOST_CASES, _MOST_FLAGS, _WORST = 40, 40, 8, 3
-_FAULT_NS, _MUCH = 1000, 0.25  # What a page fault takes at least, and the share of a step that is told
-_COLORS = 128  # Of a picture, the shades of its letters among them
+# What a page fault takes at least, and which share of a step page faults have where they are told.
+_FAULT_NS, _TOLD_SHARE = 1000, 0.25
+_COLORS = 128  # In a picture's palette, which makes its file a quarter of the size
 _SMALL = 1.25  # Times: a step of one program below it is folded away in the index
-
-
-@dataclass(frozen=True, kw_only=True)
-class Field:
-    """All that the pages say."""
-
-    lines: pd.DataFrame
-    steps: pd.DataFrame
-    findings: Sequence[Finding]
-    same_code: Sequence[Change]  # Steps that are no doing of the compiler
-    faults: Sequence[Fault]
-    reproduced: Sequence[Reproduced]
-    tried: Sequence[Tried]
-
-    @property
-    def releases(self) -> list[str]:
-        """In their order."""
-        names = dict.fromkeys(map(public, self.lines["release"]))
-        return sorted(names, key=lambda name: tuple(map(int, name.split("."))))
 
 
 def write_pages(field: Field) -> None:
@@ -77,7 +58,7 @@ def write_pages(field: Field) -> None:
     for fault in field.faults:
         (PAGES / f"{fault.slug}.md").write_text(_fault_page(fault, field))
     maps = {device: _draw_map(field, device) for device in _DEVICES if (field.lines["device"] == device).any()}
-    (PAGES / "README.md").write_text(_index(field, [file for file in maps.values() if file]))
+    (PAGES / "README.md").write_text(_index(field, [*maps.values()]))
     if PAGES.parent == ROOT / "docs":
         replace_between(ROOT / "README.md", BEGIN, END, _section(field, next(iter(maps.values()))))
 
@@ -109,9 +90,9 @@ def _index(field: Field, maps: Sequence[Path]) -> str:
             *_findings(field, "faster"),
             *_same_code(field),
             "## How sure this is",
-            _controls(field),
-            _agreement(field),
-            _known_reports(field),
+            controls_text(field),
+            agreement_text(field),
+            known_reports_text(field),
             SEARCHED,
             *_faults(field),
             "## GPUs",
@@ -139,8 +120,8 @@ def _findings_table(field: Field, findings: Sequence[tuple[int, Finding]], where
             f"{finding.steps[0].before} → {finding.steps[0].after}",
             f"{_programs(finding)}",
             _largest(finding.steps[0]),
-            _fate(finding, field),
-            _told(finding.report),
+            fate_of(finding, field),
+            told(finding.report),
         ]
         for number, finding in findings
     ]
@@ -193,78 +174,6 @@ def _what(change: Change) -> str:
     return f"{model}, of no cause that explain finds"
 
 
-def is_slow_still(finding: Finding, field: Field) -> bool:
-    """Whether it is slower in the newest release than before it began."""
-    now = _now(finding, field)
-    return finding.steps[0].ratio > 1 and now is not None and now > 1 + FLOOR
-
-
-def _now(finding: Finding, field: Field) -> float | None:
-    """The time of its largest case in the newest release, to that before it began."""
-    step, ratios = finding.steps[0], _ratios(field, finding.steps[0].line)
-    return ratios[field.releases[-1]] / ratios[step.before] if {field.releases[-1], step.before} <= {*ratios} else None
-
-
-def _fate(finding: Finding, field: Field) -> str:
-    """Since which release its largest case is as it was before, or what it is in the newest."""
-    step, now = finding.steps[0], _now(finding, field)
-    if now is None:
-        return "not to be compared"
-    ratios, order = _ratios(field, step.line), field.releases
-    slower, edge = step.ratio > 1, 1 + FLOOR if step.ratio > 1 else 1 / (1 + FLOOR)
-    later = [release for release in order[order.index(step.after) :] if release in ratios]
-    is_back = [(ratios[release] / ratios[step.before] <= edge) is slower for release in later]
-    if all(is_back) or not is_back[-1]:
-        return f"{ratio_text(now)} in {order[-1]}"
-    since = next(at for at in range(len(later) - 1, 0, -1) if not is_back[at - 1])
-    return f"{'mended' if slower else 'lost again'} in {later[since]}"
-
-
-def _ratios(field: Field, line: str) -> dict[str, float]:
-    """A line's ratios to its first release, by release; controls left out."""
-    rows = field.lines[(field.lines["line"] == line) & field.lines["ratio"].notna()]
-    pairs = zip(rows["release"], rows["ratio"], strict=True)
-    return {release: float(ratio) for release, ratio in pairs if "+" not in release}
-
-
-def _controls(field: Field) -> str:
-    controls = field.steps[field.steps["control"] & field.steps["ratio"].notna()]
-    on_threads = controls["device"].str.endswith("threads")
-    told = [
-        f"{_flagged(rows)} on {where}"
-        for where, rows in (("one thread", controls[~on_threads]), ("two", controls[on_threads]))
-        if len(rows)
-    ]
-    return (
-        f"IREE {CONTROL} and the newest release were measured twice in every group, from two installations. Of these "
-        f"pairs, {' and '.join(told)} were found to differ by {FLOOR:.0%}. "
-        "What differs on two threads alone is told where it was seen twice."
-    )
-
-
-def _flagged(controls: pd.DataFrame) -> str:
-    flagged = int(controls["verdict"].isin(CHANGED).sum())
-    bound = rate_bounds(flagged, len(controls))[1]
-    undecided = int((controls["verdict"] == "inconclusive").sum())
-    return f"{flagged or 'none'} of {len(controls)} (at most {bound:.1%}, 95 %; {undecided} undecided)"
-
-
-def _agreement(field: Field) -> str:
-    if not field.reproduced:
-        return ""
-    boots: dict[str, list[Reproduced]] = {}
-    for each in field.reproduced:
-        boots.setdefault(each.boot, []).append(each)
-    told = [
-        f"{sum(each.agrees for each in own)} of {len(own)} on {own[0].when[:10]} ({own[0].cpu})"
-        for own in boots.values()
-    ]
-    return (
-        "Each finding's plain commands were run in a fresh folder, without the harness; they show at least half of the "
-        f"step (in the logarithm) for {'; '.join(told)}."
-    )
-
-
 def _faults(field: Field) -> Iterator[str]:
     for state, title in (("wrong", "Wrong outputs"), ("fails", "What does not compile or run")):
         faults = [fault for fault in field.faults if fault.state == state]
@@ -278,7 +187,7 @@ def _faults(field: Field) -> Iterator[str]:
                 f" and {len(models) - 6} more" if len(models) > 6 else ""
             )
             link = f"[{escape(_message(fault))}]({fault.slug}.md)"
-            rows.append([link, listed, ", ".join(dict.fromkeys(spans.values())), _told(fault.report)])
+            rows.append([link, listed, ", ".join(dict.fromkeys(spans.values())), told(fault.report)])
         yield f"## {title}"
         yield table(["message of the first", "cases", "releases", "upstream"], rows)
 
@@ -299,18 +208,11 @@ def _fault_page(fault: Fault, field: Field) -> str:
             escape(fault.why),
             table(["case", "under IREE"], rows),
             "## Upstream",
-            _told(fault.report),
+            told(fault.report),
             *_reproduction(fault.slug, field),
         )
         + "\n"
     )
-
-
-def _told(report: Report | None) -> str:
-    if report is None:
-        return "no report found"
-    said = f"[{escape(report.text)}]({report.url})" if report.url else escape(report.text)
-    return f"no report found; {said}" if report.near else said
 
 
 def _span(releases: Sequence[str], order: Sequence[str]) -> str:
@@ -337,7 +239,7 @@ def _finding_page(number: int, finding: Finding, field: Field) -> str:
     return (
         blocks(
             f"# {escape(_title(finding))}",
-            f"Between IREE {step.before} and {step.after}; {_fate(finding, field)}. Measured on {cpus}; finding "
+            f"Between IREE {step.before} and {step.after}; {fate_of(finding, field)}. Measured on {cpus}; finding "
             f"{number} of [{len(field.findings)}](README.md).",
             table(heads, rows, numbers=[False, True, True]),
             f"{plural(more, 'more case')} with smaller steps." if more else "",
@@ -347,7 +249,7 @@ def _finding_page(number: int, finding: Finding, field: Field) -> str:
             *_other_causes(finding.changes[1:]),
             *_flags(finding, field),
             "## Upstream",
-            _told(finding.report),
+            told(finding.report),
             *_reproduction(finding.slug, field),
         )
         + "\n"
@@ -362,7 +264,7 @@ def _other_causes(changes: Sequence[Change]) -> Iterator[str]:
 
 
 def _case_row(step: Step, field: Field) -> list[str]:
-    ratios = _ratios(field, step.line)
+    ratios = ratios_of(field, step.line)
     line = " ".join(f"{ratios[release]:.2f}" if release in ratios else "-" for release in field.releases)
     times = with_unit(step.base_ns), with_unit(step.head_ns)
     ratio = interval_text(step.ratio, step.low, step.high)
@@ -389,7 +291,7 @@ def _cause(change: Change) -> Iterator[str]:
 def _faulting(step: Step) -> str:
     """A sentence where a slower call takes much of its time to fault in memory, which it did not before."""
     more = step.head_faults - step.base_faults
-    if not more * _FAULT_NS > _MUCH * (step.head_ns - step.base_ns) > 0:  # of NaN neither
+    if not more * _FAULT_NS > _TOLD_SHARE * (step.head_ns - step.base_ns) > 0:  # of NaN neither
         return ""
     return (
         f"A call of {name(step.line)} faults in {plural(round(step.base_faults), 'page')} under {step.before} and "
@@ -431,16 +333,6 @@ def _reproduction(slug: str, field: Field) -> Iterator[str]:
             yield f"Run again on {each.when[:10]} on {escape(each.cpu)}: {said}{agrees}."
 
 
-def _known_reports(field: Field) -> str:
-    """Which of the reports that this look was to find it found."""
-    sought = [report for report in known_reports() if report.sought]
-    found = [report for report in sought if any(finding.report == report for finding in field.findings)]
-    return (
-        f"Of {len(sought)} reports that it was to find without being told, it found {len(found)}: "
-        f"{'; '.join(map(_told, found))}."
-    )
-
-
 # --- Pictures, and the README ---
 
 
@@ -451,7 +343,7 @@ def _draw_map(field: Field, device: str) -> Path:
     drawing = heatmap_of(found, f"IREE's releases: {_DEVICES[device]}", [cpus])
     file = PAGES / f"map-{device}.png"
     drawn = Image.open(BytesIO(drawing.file(THEMES["light"], "png"))).convert("RGB")
-    drawn.quantize(_COLORS).save(file, optimize=True)  # a fifth of the size, as there are few
+    drawn.quantize(_COLORS).save(file, optimize=True)
     return file
 
 

@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from statistics import median
@@ -37,12 +37,12 @@ KEPT = ROOT / _OWN / "tables" if _OWN else ROOT / "results" / "published" / "fie
 PAGES = ROOT / _OWN / "pages" if _OWN else ROOT / "docs" / "field"
 FIRST = "3.0.0"
 FLOOR = 0.10  # Below it no step between releases is a finding
-# Measured once more behind itself, from wheels of its own, as is the newest: nothing may be found between the two.
+# This release and the newest are measured twice, from two installations: no step may be found between the two.
 CONTROL = "3.6.0"
 DEVICES = ("v3", "host", "v3-threads", "host-threads")
 SHARDS = 2
 GENERATIONS, FEW_GENERATIONS = 5, 3  # The few of a quick look, and of threads, which repeat what one thread shows
-# Of timed turns, of each model and generation. Sixteen processes start besides, which takes as long.
+# Seconds of timed turns that a model has in a generation. Its sixteen processes take as long to start.
 SECONDS = 1.2
 
 
@@ -143,7 +143,7 @@ def keep(part: FieldPart, run: Run) -> None:
     KEPT.mkdir(parents=True, exist_ok=True)
     releases = releases_of(build_report(run), FLOOR)
     facts = {"part": part.name, "run": run.header.id, "cpu": processor(run.header.environment)}
-    for name, rows in (("lines", _points(releases)), ("steps", _steps(releases, _faults(run)))):
+    for name, rows in (("lines", _points(releases)), ("steps", _steps(releases, _page_faults(run)))):
         table = duckdb.from_df(pd.DataFrame([facts | row for row in rows]))
         table.write_parquet(str(KEPT / f"{part.name}-{name}.parquet"), compression="zstd")
 
@@ -155,7 +155,7 @@ def _points(releases: Releases) -> Iterator[dict[str, object]]:
             yield {**names, **asdict(point)}
 
 
-def _faults(run: Run) -> dict[str, float]:
+def _page_faults(run: Run) -> dict[str, float]:
     """Pages that a call of a case faults in, the median over its turns; of those that run on the thread that calls."""
     found: dict[str, list[float]] = {}
     for turn in (turn for each in run.rounds for turn in each.turns):
@@ -197,12 +197,3 @@ def public(release: str) -> str:
 def is_control(before: str, after: str) -> bool:
     """Whether a release is measured beside itself."""
     return public(before) == public(after)
-
-
-def without_controls(run: Run) -> Run:
-    """The run without what was measured again."""
-    header = run.header
-    names = {record.version for record in header.toolchains if "+" not in record.version}
-    cases = tuple(case for case in header.cases if case.toolchain in names)
-    toolchains = tuple(record for record in header.toolchains if record.version in names)
-    return replace(run, header=replace(header, cases=cases, toolchains=toolchains))

@@ -9,6 +9,8 @@ from typing import Literal
 from pydantic import ConfigDict, TypeAdapter
 from pydantic.dataclasses import dataclass
 
+from harness.report.markdown import escape
+
 if sys.version_info >= (3, 11):
     import tomllib
 else:
@@ -51,3 +53,11 @@ def report_of(
             if any(piece in text for piece in report.contains for text in texts):
                 return report if texts is said else replace(report, near=True)
     return None
+
+
+def told(report: Report | None) -> str:
+    """What the pages say of a report, in Markdown."""
+    if report is None:
+        return "no report found"
+    said = f"[{escape(report.text)}]({report.url})" if report.url else escape(report.text)
+    return f"no report found; {said}" if report.near else said
