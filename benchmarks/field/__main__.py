@@ -73,7 +73,7 @@ def main() -> int:
         lines=lines,
         steps=steps,
         findings=findings,
-        same_code=[change for change in changes if change.is_there and change.has_same_code],
+        changes=changes,
         faults=faults,
         reproduced=check_scripts() if arguments.check else known_results(),
         tried=known_flags(),

@@ -22,7 +22,7 @@ class Field:
     lines: pd.DataFrame
     steps: pd.DataFrame
     findings: Sequence[Finding]
-    same_code: Sequence[Change]  # Steps that are no doing of the compiler
+    changes: Sequence[Change]  # All of them, also those of no finding
     faults: Sequence[Fault]
     reproduced: Sequence[Reproduced]
     tried: Sequence[Tried]
@@ -48,7 +48,7 @@ def _now(finding: Finding, field: Field) -> float | None:
 
 
 def fate_of(finding: Finding, field: Field) -> str:
-    """Since which release its largest case is as it was before, or what it is in the newest."""
+    """Since which release its largest case is back where it was before, or what it is in the newest."""
     step, now = finding.steps[0], _now(finding, field)
     if now is None:
         return "not to be compared"
@@ -56,10 +56,11 @@ def fate_of(finding: Finding, field: Field) -> str:
     slower, edge = step.ratio > 1, 1 + FLOOR if step.ratio > 1 else 1 / (1 + FLOOR)
     later = [release for release in order[order.index(step.after) :] if release in ratios]
     is_back = [(ratios[release] / ratios[step.before] <= edge) is slower for release in later]
-    if all(is_back) or not is_back[-1]:
+    if True not in is_back[1:]:
         return f"{ratio_text(now)} in {order[-1]}"
-    since = next(at for at in range(len(later) - 1, 0, -1) if not is_back[at - 1])
-    return f"{'mended' if slower else 'lost again'} in {later[since]}"
+    since = later[is_back.index(True, 1)]
+    again = "" if is_back[-1] else f", {ratio_text(now)} in {order[-1]}"
+    return f"{'mended' if slower else 'lost again'} in {since}{again}"
 
 
 def ratios_of(field: Field, line: str) -> dict[str, float]:

@@ -99,17 +99,25 @@ class Change:
         return seen_again or any(step.decided and not step.on_threads for step in self.steps)
 
     @property
+    def explained(self) -> Step:
+        """The step that the explanation is of; the largest where there is none, or none of the same target."""
+        case = self.explanation.case if self.explanation is not None else ""
+        return next((step for step in self.steps if step.line == case), self.largest)
+
+    @property
     def has_same_code(self) -> bool:
         """Whether the compiler does the same on both sides, as far as explain sees."""
         found = self.explanation
-        return found is not None and not found.schedule and not any(part.differs_at for part in found.parts)
+        if found is None or found.schedule or any(part.differs_at for part in found.parts):
+            return False
+        return any(step.line == found.case for step in self.steps)  # another target may have other code
 
     @property
     def part(self) -> Dispatches | None:
         """Of the explanation, the dispatches that make most of the step and differ in a way that is known."""
         if self.explanation is None:
             return None
-        wanted, step = 1 if self.largest.ratio > 1 else -1, self.largest
+        wanted, step = 1 if self.largest.ratio > 1 else -1, self.explained
         told = [part for part in self.explanation.parts if part.what]
         timed = [part for part in told if part.is_timed and wanted * part.change_ns > 0]
         largest = max(timed, key=lambda part: abs(part.change_ns), default=None)
@@ -148,13 +156,14 @@ class Finding:
 
     @property
     def steps(self) -> list[Step]:
-        """Of all its changes, the largest first."""
-        return sorted((step for change in self.changes for step in change.steps), key=lambda step: -step.size)
+        """Of all its changes, the decided first, and of these the largest."""
+        steps = (step for change in self.changes for step in change.steps)
+        return sorted(steps, key=lambda step: (not step.decided, -step.size))
 
     @property
     def weight(self) -> float:
-        """What findings are ranked by: the sizes of its steps, added up."""
-        return sum(step.size for step in self.steps)
+        """What findings are ranked by: the sizes of its decided steps, added up."""
+        return sum(step.size for step in self.steps if step.decided)
 
     @property
     def slug(self) -> str:
@@ -198,7 +207,7 @@ def findings_of(changes: Sequence[Change], reports: Sequence[Report] = ()) -> li
     """Changes of one cause together, the weightiest finding first; those of the same code are left out."""
     by_cause: dict[tuple[str, ...], list[Change]] = {}
     there = [change for change in changes if change.is_there and not change.has_same_code]
-    for change in sorted(there, key=lambda change: -change.largest.size):
+    for change in sorted(there, key=lambda change: (not change.largest.decided, -change.largest.size)):
         by_cause.setdefault(change.cause(reports), []).append(change)
     findings = [Finding(changes=tuple(own), report=own[0].report(reports)) for own in by_cause.values()]
     return sorted(findings, key=lambda finding: -finding.weight)

@@ -15,7 +15,7 @@ from PIL import Image
 from benchmarks.documents import replace_between
 from benchmarks.field.field import Field, fate_of, is_slow_still, ratios_of
 from benchmarks.field.findings import Change, Fault, Finding, Step
-from benchmarks.field.parts import FLOOR, PAGES, ROOT
+from benchmarks.field.parts import FLOOR, IS_COMMITTED, PAGES, ROOT
 from benchmarks.field.reproduce import SCRIPT
 from benchmarks.field.sureness import agreement_text, controls_text, known_reports_text
 from benchmarks.field.upstream import SEARCHED, told
@@ -43,6 +43,7 @@ _MOST_LINES, _MOST_CASES, _MOST_FLAGS, _WORST = 40, 40, 8, 3
 # What a page fault takes at least, and which share of a step page faults have where they are told.
 _FAULT_NS, _TOLD_SHARE = 1000, 0.25
 _COLORS = 128  # In a picture's palette, which makes its file a quarter of the size
+_NO_GPU = "No GPU was at hand: the suites language and operators on CUDA, HIP and Vulkan beside CPUs were not run."
 _SMALL = 1.25  # Times: a step of one program below it is folded away in the index
 
 
@@ -59,7 +60,7 @@ def write_pages(field: Field) -> None:
         (PAGES / f"{fault.slug}.md").write_text(_fault_page(fault, field))
     maps = {device: _draw_map(field, device) for device in _DEVICES if (field.lines["device"] == device).any()}
     (PAGES / "README.md").write_text(_index(field, [*maps.values()]))
-    if PAGES.parent == ROOT / "docs":
+    if IS_COMMITTED:
         replace_between(ROOT / "README.md", BEGIN, END, _section(field, next(iter(maps.values()))))
 
 
@@ -74,9 +75,11 @@ def _index(field: Field, maps: Sequence[Path]) -> str:
         f"{plural(models, 'program')} ({plural(lines, 'line')} with their targets and numbers of threads) under "
         f"{len(releases)} releases of IREE, {releases[0]} to {releases[-1]}, on {' and '.join(cpus)}. Every output was "
         "checked before anything was timed, and all releases of a program took turns in the same minutes. Below is "
-        f"every step beyond {FLOOR:.0%} between neighbours among the releases, those of one cause told once, and all "
-        "numbered by their size: the logarithm of the ratio, summed over the cases. Made by "
-        "`make field`, which measures it again on any machine."
+        f"every step beyond {FLOOR:.0%} between neighbouring releases that was decided on one thread, and of those on "
+        "two threads alone what was seen twice. Steps of one cause are told once, and numbered by their size: the "
+        "logarithm of the ratio, summed over the cases that were decided. *now* is the largest case's time in the "
+        "newest release, to that before the step, later steps included. `make field OUT=FOLDER` measures it again on "
+        "any machine."
     )
     pictures = [f"![{_DEVICES[file.stem.removeprefix('map-')]}: cases x releases]({file.name})" for file in maps]
     return (
@@ -89,14 +92,13 @@ def _index(field: Field, maps: Sequence[Path]) -> str:
             "## What became faster",
             *_findings(field, "faster"),
             *_same_code(field),
+            *_seen_once(field),
             "## How sure this is",
             controls_text(field),
             agreement_text(field),
-            known_reports_text(field),
-            SEARCHED,
+            *([known_reports_text(field), SEARCHED] if IS_COMMITTED else []),
             *_faults(field),
-            "## GPUs",
-            "No GPU was at hand: the suites language and operators on CUDA, HIP and Vulkan beside CPUs were not run.",
+            *(["## GPUs", _NO_GPU] if IS_COMMITTED else []),
         )
         + "\n"
     )
@@ -125,18 +127,29 @@ def _findings_table(field: Field, findings: Sequence[tuple[int, Finding]], where
         ]
         for number, finding in findings
     ]
+    if not rows:
+        return "None."
     heads = ["", "what differs", "between", "programs", "largest, time to that before", "now", "upstream"]
     return table(heads, rows, numbers=[True, False, False, True])
 
 
 def _same_code(field: Field) -> Iterator[str]:
-    if field.same_code:
-        steps = [change.largest for change in field.same_code]
+    steps = [change.explained for change in field.changes if change.is_there and change.has_same_code]
+    if steps:
         yield "## Steps of the same code"
         yield (
             "Here both releases make the same IR of every dispatch, and submit them in the same way. What is left is "
             "LLVM, the runtime, and where code and buffers lie in memory."
         )
+        rows = [[f"{step.before} → {step.after}", _largest(step)] for step in steps]
+        yield table(["between", "time to that before"], rows)
+
+
+def _seen_once(field: Field) -> Iterator[str]:
+    steps = [step for change in field.changes if not change.is_there for step in change.steps if step.decided]
+    if steps:
+        yield "## Seen once, on two threads"
+        yield "Decided by the run, and not seen again when it was explained, so that no finding has it."
         rows = [[f"{step.before} → {step.after}", _largest(step)] for step in steps]
         yield table(["between", "time to that before"], rows)
 
@@ -272,14 +285,14 @@ def _case_row(step: Step, field: Field) -> list[str]:
 
 
 def _cause(change: Change) -> Iterator[str]:
-    explanation, part, step = change.explanation, change.part, change.largest
+    explanation, part, step = change.explanation, change.part, change.explained
     if explanation is None:
         yield escape(f"explain could not say: {change.reason}" if change.reason else "Not explained yet.")
         return
     labels = f"IREE {step.before}", f"IREE {step.after}"
     yield f"By `harness explain`: {escape(step_sentence(explanation, replace(_row(step), case=step.line), labels))}"
     if part is None:
-        yield "No dispatch that takes another time has IR that differs, as far as explain sees."
+        yield "No dispatch has a fifth of the step, in its direction, and IR that differs, as far as explain sees."
         return
     told = [f"- {escape(sentence)}" for sentence in part.what]
     yield f"In {name(part.operation or ', '.join(part.head))}, from phase {name(part.differs_at)} on:"
@@ -295,8 +308,8 @@ def _faulting(step: Step) -> str:
         return ""
     return (
         f"A call of {name(step.line)} faults in {plural(round(step.base_faults), 'page')} under {step.before} and "
-        f"{round(step.head_faults)} under {step.after}: memory that it gave back to the system. Whether it does is a "
-        "matter of where it lies in the heap, so that plain commands may not show this."
+        f"{round(step.head_faults)} under {step.after}: the allocator gave them back to the system after the "
+        "call before. It does so or not by where they lie in the heap, so that plain commands may not show this."
     )
 
 
@@ -321,7 +334,10 @@ def _reproduction(slug: str, field: Field) -> Iterator[str]:
     folder = PAGES / slug
     if not (folder / SCRIPT).is_file():
         yield "## Reproduce"
-        yield "No case of it is small enough to lie here; `harness export suites/field.toml MODEL` writes its program."
+        yield (
+            "No plain commands lie here, as no case of it is small enough or its run is not at hand; "
+            "`harness export suites/field.toml MODEL` writes its program."
+        )
         return
     yield "## Reproduce"
     yield f"[{SCRIPT}]({folder.name}/{SCRIPT}) with [model.mlir]({folder.name}/model.mlir) beside it:"

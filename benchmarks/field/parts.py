@@ -34,6 +34,7 @@ SUITE = "suites/field.toml"
 _OWN = os.environ.get("FIELD_OUT", "")
 RESULTS, SITE = Path(_OWN or "results") / "field", Path(_OWN or "results") / "field-site"
 KEPT = ROOT / _OWN / "tables" if _OWN else ROOT / "results" / "published" / "field"
+IS_COMMITTED = not _OWN
 PAGES = ROOT / _OWN / "pages" if _OWN else ROOT / "docs" / "field"
 FIRST = "3.0.0"
 FLOOR = 0.10  # Below it no step between releases is a finding

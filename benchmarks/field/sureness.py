@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from benchmarks.field.field import Field
+from benchmarks.field.findings import found_steps
 from benchmarks.field.parts import CONTROL, FLOOR
 from benchmarks.field.reproduce import Reproduced
 from benchmarks.field.upstream import told
 from harness.compare.judge import CHANGED
 from harness.stats.intervals import rate_bounds
+from harness.text import plural
 
 
 def controls_text(field: Field) -> str:
     """How many pairs of equal releases were called different, on one thread and on two."""
     controls = field.steps[field.steps["control"] & field.steps["ratio"].notna()]
     on_threads = controls["device"].str.endswith("threads")
-    told = [
-        f"{_flagged(rows)} on {where}"
-        for where, rows in (("one thread", controls[~on_threads]), ("two", controls[on_threads]))
-        if len(rows)
-    ]
+    groups = ("one thread", controls[~on_threads]), ("two threads", controls[on_threads])
+    told = [f"{_flagged(rows)} on {where}" for where, rows in groups if len(rows)]
+    if not told:
+        return "No release was measured beside itself."
     return (
         f"IREE {CONTROL} and the newest release were measured twice in every group, from two installations. Of these "
-        f"pairs, {' and '.join(told)} were found to differ by {FLOOR:.0%}. "
-        "What differs on two threads alone is told where it was seen twice."
+        f"pairs, {' and '.join(told)} were found to differ by {FLOOR:.0%}."
     )
 
 
@@ -32,23 +34,33 @@ def _flagged(controls: pd.DataFrame) -> str:
     flagged = int(controls["verdict"].isin(CHANGED).sum())
     bound = rate_bounds(flagged, len(controls))[1]
     undecided = int((controls["verdict"] == "inconclusive").sum())
-    return f"{flagged or 'none'} of {len(controls)} (at most {bound:.1%}, 95 %; {undecided} undecided)"
+    open_ones = len(found_steps(controls.assign(control=False))) - flagged
+    return (
+        f"{flagged or 'none'} of {len(controls)} (at most {bound:.1%}, 95 %; {undecided} undecided, of which "
+        f"{open_ones} look like a step)"
+    )
 
 
 def agreement_text(field: Field) -> str:
     """How many plain commands show what was found, by the boot that they ran on."""
-    if not field.reproduced:
-        return ""
     boots: dict[str, list[Reproduced]] = {}
     for each in field.reproduced:
         boots.setdefault(each.boot, []).append(each)
-    told = [
-        f"{sum(each.agrees for each in own)} of {len(own)} on {own[0].when[:10]} ({own[0].cpu})"
-        for own in boots.values()
-    ]
+    told = [f"{_agreeing(own)} on {own[0].when[:10]} ({own[0].cpu})" for own in boots.values()]
+    if not told:
+        return "No plain commands were run yet; `make field ARGS=--check` does."
     return (
-        "Each finding's plain commands were run in a fresh folder, without the harness; they show at least half of the "
-        f"step (in the logarithm) for {'; '.join(told)}."
+        f"{len({each.slug for each in field.reproduced})} of {len(field.findings) + len(field.faults)} findings and "
+        "faults have plain commands, which were run in a fresh folder without the harness. At least half of the step "
+        f"(in the logarithm), or the fault, shows in {'; '.join(told)}."
+    )
+
+
+def _agreeing(own: Sequence[Reproduced]) -> str:
+    steps, faults = [each for each in own if each.found is not None], [each for each in own if each.found is None]
+    return (
+        f"{sum(each.agrees for each in steps)} of {plural(len(steps), 'finding')} and "
+        f"{sum(each.agrees for each in faults)} of {plural(len(faults), 'fault')}"
     )
 
 
@@ -57,6 +69,6 @@ def known_reports_text(field: Field) -> str:
     sought = [report for report in field.reports if report.sought]
     found = [report for report in sought if any(finding.report == report for finding in field.findings)]
     return (
-        f"Of {len(sought)} reports that it was to find without being told, it found {len(found)}: "
-        f"{'; '.join(map(told, found))}."
+        f"Of {len(sought)} reports that it was to find, {len(found)} are those of a finding, by what explain says of "
+        f"it and the patterns that benchmarks/field/upstream.toml has for them: {'; '.join(map(told, found))}."
     )

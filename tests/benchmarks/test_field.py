@@ -68,7 +68,7 @@ def test_changes_of_one_cause_are_one_finding_whatever_their_sizes() -> None:
 
 def test_a_step_of_the_same_code_is_no_finding_and_one_of_two_threads_alone_is_one_where_it_was_seen_twice() -> None:
     (step,) = found_steps(pd.DataFrame([row()]))
-    same = make_explanation(make_part("op", 1.0, 2.0), schedule=())
+    same = make_explanation(make_part("op", 1.0, 2.0), schedule=(), case=step.line)
     assert findings_of([Change(steps=(step,), explanation=same)]) == []
     on_threads = replace(step, device="v3-threads")
     expected: dict[Verdict, int] = {"inconclusive": 0, "regressed": 1}
