@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import subprocess
@@ -10,13 +9,16 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import duckdb
 import pandas as pd
 
-from benchmarks.field.parts import FLOOR, KEPT, RESULTS, ROOT, SUITE, public
+from benchmarks.field.parts import FLOOR, KEPT, RESULTS, ROOT, SUITE, public, read_json, write_json
 from benchmarks.field.upstream import Report, report_of
+from harness.cache import write_atomically
 from harness.compare.judge import CHANGED
+from harness.errors import ExitCode, RunError
 from harness.explain.ir_diff import SAME_CODE, VAGUE
 from harness.records.explanation import Explanation
 from harness.records.explanation import Part as Dispatches
@@ -175,9 +177,18 @@ class Finding:
 
 def read_table(name: str) -> pd.DataFrame:
     """A table of all parts that are kept: `lines` or `steps`."""
-    files = sorted(KEPT.glob(f"*-{name}.parquet"))
-    tables: list[pd.DataFrame] = [duckdb.read_parquet(str(file)).df() for file in files]
+    tables = [_read(file) for file in sorted(KEPT.glob(f"*-{name}.parquet"))]
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+
+
+def _read(file: Path) -> pd.DataFrame:
+    try:
+        table: pd.DataFrame = duckdb.read_parquet(str(file)).df()
+    except duckdb.Error as error:
+        raise RunError(
+            f"{file} is damaged ({str(error).splitlines()[0]}); remove it, or take it from git again"
+        ) from None
+    return table
 
 
 def found_steps(table: pd.DataFrame) -> list[Step]:
@@ -236,22 +247,22 @@ def _explain(step: Step) -> None:
     words = [*sides, "--budget", str(BUDGET_S), "--row-cap", "30", "--results", str(RESULTS), "--quiet"]
     command = [sys.executable, "-m", "harness", "explain", *words]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
-    kept.mkdir(parents=True, exist_ok=True)
     found = sorted(set(folder_names(RESULTS, "explanation")) - before)
     if done.returncode == 0 and found:
         file = "explanation.json"
-        (kept / file).write_text((RESULTS / found[-1] / file).read_text())
-    else:
-        lines = done.stderr.strip().splitlines() or [f"ended with status {done.returncode}"]
-        (kept / "reason.json").write_text(json.dumps(lines[-1].replace(f"{ROOT}/", "")))
+        write_atomically(kept / file, (RESULTS / found[-1] / file).read_bytes())
+        return
+    said = (done.stderr.strip().splitlines() or [f"ended with status {done.returncode}"])[-1].replace(f"{ROOT}/", "")
+    if done.returncode != ExitCode.CASE_FAILED:  # it says nothing of the change, and may not be so next time
+        raise RunError(f"{step.line} was not explained: {said.removeprefix('harness: ')}")
+    write_json(kept / "reason.json", said)
 
 
 def _kept(step: Step) -> tuple[Explanation | None, str]:
     folder = EXPLAINED / _slug(step)
     if EXPLANATION.is_at(folder):
         return EXPLANATION.load(folder), ""
-    reason = folder / "reason.json"
-    return None, json.loads(reason.read_text()) if reason.is_file() else ""
+    return None, read_json(folder / "reason.json") or ""
 
 
 def _slug(step: Step) -> str:

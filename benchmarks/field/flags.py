@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
-from benchmarks.field.parts import KEPT, RESULTS, ROOT, SUITE, harness
+from benchmarks.field.parts import KEPT, RESULTS, ROOT, SUITE, harness, read_json, write_json
 from harness.bisect.variants import CompileConfig
+from harness.errors import RunError
+from harness.records.run import Run
 from harness.report.run_report import build_report
 from harness.stages.derived_suites import derived_suite
 from harness.store.folders import folder_names
@@ -60,7 +60,7 @@ class Tried:
 
 def known_flags() -> list[Tried]:
     """What was tried so far."""
-    found = json.loads(TRIED.read_text()) if TRIED.is_file() else []
+    found = read_json(TRIED) or []
     return [Tried(**{**each, "flags": tuple(each["flags"])}) for each in found]
 
 
@@ -90,11 +90,15 @@ def _try(models: Sequence[str], device: str) -> None:
     suite.write_text(text)
     before = set(folder_names(RESULTS, "run"))
     harness("run", str(suite), "--toolchain", "newest", "--results", str(RESULTS), "--format", "csv", quiet=True)
-    (name,) = set(folder_names(RESULTS, "run")) - before
-    TRIED.write_text(json.dumps([asdict(each) for each in [*known_flags(), *_tried(RESULTS / name)]], indent=1) + "\n")
+    run = next((load_run(RESULTS / name) for name in set(folder_names(RESULTS, "run")) - before), None)
+    if run is None or not run.finished:
+        raise RunError(
+            f"the flags on {', '.join(models)} were not all measured; the same command begins with them again"
+        )
+    write_json(TRIED, [asdict(each) for each in [*known_flags(), *_tried(run)]])
 
 
-def _tried(run: Path) -> list[Tried]:
+def _tried(run: Run) -> list[Tried]:
     return [
         Tried(
             line=f"{row.model}/stock@{row.device}",
@@ -105,6 +109,6 @@ def _tried(run: Path) -> list[Tried]:
             verdict=row.kind or row.status,
             why=row.failure.message if row.failure is not None else "",
         )
-        for row in build_report(load_run(run)).rows()
+        for row in build_report(run).rows()
         if row.variant in FLAGS
     ]

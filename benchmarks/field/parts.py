@@ -6,6 +6,7 @@ releases, the judged ratios between neighbours and what failed are kept as Parqu
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import subprocess
@@ -15,10 +16,13 @@ from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import duckdb
 import pandas as pd
 
+from harness.cache import write_atomically
+from harness.errors import RunError, ToolchainError
 from harness.machine.environment import processor
 from harness.records.run import Run
 from harness.report.releases import Releases, releases_of
@@ -113,7 +117,12 @@ def _groups(part: FieldPart) -> list[str]:
 def harness(*words: str, quiet: bool = False) -> int:
     """Call the harness from the project's folder; its exit status."""
     command = [sys.executable, "-m", "harness", *words]
-    return subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL if quiet else None, check=False).returncode
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL if quiet else None) as child:
+        try:
+            return child.wait()
+        except KeyboardInterrupt:  # which the child got too: it keeps what it has, and says how to go on
+            child.wait()
+            raise
 
 
 def _with_controls() -> list[str]:
@@ -131,9 +140,25 @@ def wheels(release: str) -> Path:
     folder = ROOT / "results" / "again" / release
     if not folder.is_dir():
         packages = [f"iree-base-{part}=={release}" for part in ("compiler", "runtime")]
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder), *packages]
-        subprocess.run(command, check=True)
+        fresh = folder.with_name(f"{release}.part")
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(fresh), *packages]
+        if subprocess.run(command, check=False).returncode:
+            raise ToolchainError(f"pip cannot download IREE {release}, as it says above; call this again when it can")
+        fresh.rename(folder)
     return folder
+
+
+def read_json(file: Path) -> Any:
+    """What a file of the evidence holds; None where it is not there."""
+    try:
+        return json.loads(file.read_text()) if file.is_file() else None
+    except ValueError as error:
+        raise RunError(f"{file} is damaged ({error}); remove it, or take it from git again") from None
+
+
+def write_json(file: Path, value: object) -> None:
+    """Write a file of the evidence, all of it or nothing."""
+    write_atomically(file, f"{json.dumps(value, indent=1)}\n".encode())
 
 
 # --- A finished part -> tables ---
@@ -145,8 +170,14 @@ def keep(part: FieldPart, run: Run) -> None:
     releases = releases_of(build_report(run), FLOOR)
     facts = {"part": part.name, "run": run.header.id, "cpu": processor(run.header.environment)}
     for name, rows in (("lines", _points(releases)), ("steps", _steps(releases, _page_faults(run)))):
-        table = duckdb.from_df(pd.DataFrame([facts | row for row in rows]))
-        table.write_parquet(str(KEPT / f"{part.name}-{name}.parquet"), compression="zstd")
+        found = [facts | row for row in rows]
+        if not found:
+            raise RunError(
+                f"part {part.name} has no {name}: no two releases of a case could be measured in {run.header.id}"
+            )
+        file = KEPT / f"{part.name}-{name}.parquet"
+        duckdb.from_df(pd.DataFrame(found)).write_parquet(f"{file}.new", compression="zstd")
+        Path(f"{file}.new").replace(file)
 
 
 def _points(releases: Releases) -> Iterator[dict[str, object]]:

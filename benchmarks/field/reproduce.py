@@ -22,7 +22,7 @@ from statistics import median
 import numpy as np
 
 from benchmarks.field.findings import Fault, Finding
-from benchmarks.field.parts import KEPT, PAGES, public
+from benchmarks.field.parts import KEPT, PAGES, public, read_json, write_json
 from harness.cache import environments_root
 from harness.compare.pairs import Side
 from harness.compare.samplers import find_model
@@ -191,7 +191,7 @@ def _keep_small(folder: Path, facts: Mapping[str, object], most_bytes: int) -> b
 
 def known_results() -> list[Reproduced]:
     """What came so far of the scripts that are there."""
-    found = [Reproduced(**each) for each in json.loads(REPRODUCED.read_text())] if REPRODUCED.is_file() else []
+    found = [Reproduced(**each) for each in read_json(REPRODUCED) or []]
     return [each for each in found if _shown(each.slug) == (each.line, each.before, each.after)]
 
 
@@ -206,7 +206,7 @@ def check_scripts() -> list[Reproduced]:
         ratios = f", found {found.found:.3g}, plain {found.plain or math.nan:.3g}" if found.found else ""
         sys.stderr.write(f"{found.slug}: {'agrees' if found.agrees else 'DOES NOT AGREE'}{ratios}\n")
         known = [each for each in known if (each.slug, each.boot) != (found.slug, boot)] + [found]
-        REPRODUCED.write_text(json.dumps([asdict(each) for each in known], indent=1) + "\n")
+        write_json(REPRODUCED, [asdict(each) for each in known])
     return known
 
 

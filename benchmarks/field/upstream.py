@@ -6,9 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from pydantic import ConfigDict, TypeAdapter
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
+from harness.errors import SuiteError
 from harness.report.markdown import escape
 
 if sys.version_info >= (3, 11):
@@ -40,7 +41,14 @@ class Report:
 
 def known_reports() -> list[Report]:
     """All of upstream.toml."""
-    return TypeAdapter(list[Report]).validate_python(tomllib.loads(_FILE.read_text())["report"])
+    try:
+        return TypeAdapter(list[Report]).validate_python(tomllib.loads(_FILE.read_text())["report"])
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise SuiteError(f"{_FILE.name}, report {where} (from 0): {first['msg']}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise SuiteError(f"{_FILE.name} is no TOML: {error}") from None
 
 
 def report_of(

@@ -21,7 +21,7 @@ _CHILD = Path(__file__).with_name("child.py")
 _LONGEST_REASON = 300
 # By question: who answers it, what that is called, and what to do where it cannot be answered.
 _READERS = {
-    "entries": ("readers:entries", "the reader of functions", "report it as a defect of the harness"),
+    "entries": ("readers:entries", "the reader of functions", "mend the file where iree-compile refuses it too"),
     "layouts": ("layouts:encoded_tensors", "the reader of layouts", "leave storage out"),
     "ops": ("readers:ops", "the counter of ops", "leave phases out"),
     "parts": ("readers:parts", "the reader of executables", "leave phases out"),
