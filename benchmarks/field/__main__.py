@@ -124,7 +124,7 @@ def _field(arguments: argparse.Namespace, more: list[str]) -> int:
     )
     if not arguments.pages and not arguments.check:
         slow = [finding.steps[0] for finding in findings if is_slow_still(finding, field)]
-        try_flags([(step.model, step.device) for step in slow if step.variant == "stock"])
+        try_flags([(step.model, step.device) for step in slow if step.variant == "stock"], field.releases[-1])
         field = replace(field, tried=known_flags())
     write_pages(field)
     if any(part.run() is not None for part in parts):

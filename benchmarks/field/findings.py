@@ -277,7 +277,6 @@ class Fault:
     """A message with which lines fail, or give wrong outputs, and under which releases."""
 
     state: str  # `fails` or `wrong`
-    message: str  # Of the first of them, its numbers left out
     lines: Mapping[str, tuple[str, ...]]  # By name, the releases
     why: str  # Of the first of them
     report: Report | None = None
@@ -308,8 +307,8 @@ def faults_of(table: pd.DataFrame, reports: Sequence[Report] = ()) -> list[Fault
 def _faults(
     found: Mapping[tuple[str, str, str], Mapping[str, Mapping[str, str]]], reports: Sequence[Report]
 ) -> Iterator[Fault]:
-    for (state, message, _), lines in found.items():
+    for (state, *_), lines in found.items():
         why = next(iter(next(iter(lines.values())).values()))
         releases = {line: tuple(reasons) for line, reasons in lines.items()}
         report = report_of(reports, state, "", [why], [*lines])
-        yield Fault(state=state, message=message, lines=releases, why=why, report=report)
+        yield Fault(state=state, lines=releases, why=why, report=report)

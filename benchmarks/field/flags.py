@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from benchmarks.field.parts import KEPT, RESULTS, ROOT, SUITE, harness, read_json, write_json
 from harness.bisect.variants import CompileConfig
 from harness.errors import RunError
+from harness.machine.environment import processor
 from harness.records.run import Run
 from harness.report.run_report import build_report
 from harness.stages.derived_suites import derived_suite
@@ -49,6 +50,8 @@ SECONDS = 4.0
 class Tried:
     """Flags on a program under the newest release, beside no flags."""
 
+    release: str
+    cpu: str
     line: str  # model/stock@device
     flags: tuple[str, ...]
     ratio: float | None  # To no flags; None: it failed, was not decided, or takes the same time
@@ -64,16 +67,16 @@ def known_flags() -> list[Tried]:
     return [Tried(**{**each, "flags": tuple(each["flags"])}) for each in found]
 
 
-def try_flags(lines: Sequence[tuple[str, str]]) -> None:
-    """Measure the flags on these models and devices that were not tried yet."""
+def try_flags(lines: Sequence[tuple[str, str]], release: str) -> None:
+    """Measure the flags of a release on these models and devices that were not tried yet."""
     done = {each.line for each in known_flags()}
     for device in dict.fromkeys(device for _, device in lines):
         models = [model for model, other in lines if other == device and f"{model}/stock@{device}" not in done]
         if models:
-            _try(models, device)
+            _try(models, device, release)
 
 
-def _try(models: Sequence[str], device: str) -> None:
+def _try(models: Sequence[str], device: str, release: str) -> None:
     variants = {"stock": CompileConfig()} | {name: CompileConfig(flags=tuple(flags)) for name, flags in FLAGS.items()}
     text = derived_suite(
         ROOT / SUITE,
@@ -82,25 +85,27 @@ def _try(models: Sequence[str], device: str) -> None:
         models=models,
         devices=[device],
         named=["flags", device],
-        description="Flags of the newest release on what is slower in it than in an earlier one",
+        description=f"Flags of {release} on what is slower in it than in an earlier one",
         benchmark_module=False,
         measure={"generations": 8, "budget_s": 8 * SECONDS * len(models)},
     )
     suite = RESULTS / f"flags-{device}-{len(models)}.toml"
     suite.write_text(text)
     before = set(folder_names(RESULTS, "run"))
-    harness("run", str(suite), "--toolchain", "newest", "--results", str(RESULTS), "--format", "csv", quiet=True)
+    harness("run", str(suite), "--toolchain", release, "--results", str(RESULTS), "--format", "csv", quiet=True)
     run = next((load_run(RESULTS / name) for name in set(folder_names(RESULTS, "run")) - before), None)
     if run is None or not run.finished:
         raise RunError(
             f"the flags on {', '.join(models)} were not all measured; the same command begins with them again"
         )
-    write_json(TRIED, [asdict(each) for each in [*known_flags(), *_tried(run)]])
+    write_json(TRIED, [asdict(each) for each in [*known_flags(), *_tried(run, release)]])
 
 
-def _tried(run: Run) -> list[Tried]:
+def _tried(run: Run, release: str) -> list[Tried]:
     return [
         Tried(
+            release=release,
+            cpu=processor(run.header.environment) or "",
             line=f"{row.model}/stock@{row.device}",
             flags=tuple(FLAGS[row.variant]),
             ratio=row.estimate.ratio if row.estimate is not None else None,

@@ -319,7 +319,7 @@ def _flags(finding: Finding, field: Field) -> Iterator[str]:
     tried = [each for each in field.tried if each.line in lines]
     if not tried or not is_slow_still(finding, field):
         return
-    yield f"## Flags of {field.releases[-1]} that help"
+    yield f"## Flags of {' and '.join(sorted({each.release for each in tried}))} that help"
     faster = [each for each in tried if each.verdict == "faster" and (each.ratio or 1.0) < 1 / (1 + FLOOR)]
     faster.sort(key=lambda each: each.ratio or 1.0)
     rows = [
@@ -327,6 +327,7 @@ def _flags(finding: Finding, field: Field) -> Iterator[str]:
         for each in faster[:_MOST_FLAGS]
     ]
     none = f"None of {len({each.flags for each in tried})} sets of flags makes it faster by a tenth."
+    yield f"Measured beside each other on {' and '.join(sorted({each.cpu for each in tried}))}:"
     yield table(["case", "flags", "time to that without"], rows) if rows else none
 
 
@@ -346,7 +347,8 @@ def _reproduction(slug: str, field: Field) -> Iterator[str]:
         if each.slug == slug:
             said = f"{ratio_text(each.plain)} times, which " if each.plain else ""
             agrees = "agrees" if each.agrees else f"does not agree ({escape(each.said or 'a smaller step or none')})"
-            yield f"Run again on {each.when[:10]} on {escape(each.cpu)}: {said}{agrees}."
+            here = f"; the harness measures {interval_text(*each.here)} there" if each.here else ""
+            yield f"Run again on {each.when[:10]} on {escape(each.cpu)}: {said}{agrees}{here}."
 
 
 # --- Pictures, and the README ---

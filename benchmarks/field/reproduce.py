@@ -14,15 +14,16 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import numpy as np
 
 from benchmarks.field.findings import Fault, Finding
-from benchmarks.field.parts import KEPT, PAGES, public, read_json, write_json
+from benchmarks.field.parts import FLOOR, KEPT, PAGES, RESULTS, SUITE, harness, public, read_json, write_json
 from harness.cache import environments_root
 from harness.compare.pairs import Side
 from harness.compare.samplers import find_model
@@ -34,6 +35,7 @@ from harness.report.releases import releases_of
 from harness.report.run_report import build_report
 from harness.stages.reproducer import write_reproducer
 from harness.store.evidence import find_failure
+from harness.store.folders import COMPARISON, folder_names
 from harness.toolchain import get_toolchains
 
 SCRIPT, FACTS = "reproduce.sh", "step.json"
@@ -61,6 +63,13 @@ class Reproduced:
     when: str
     boot: str  # Tells two boots of a machine apart
     said: str = ""  # The last line of a script that failed
+    # Where the commands show no such step: what the harness measures on that boot, with its interval
+    here: tuple[float, float, float] | None = None
+
+    @property
+    def is_found_here(self) -> bool:
+        """Whether the harness finds it there, which the commands do not show."""
+        return self.here is not None and _agrees(self.here[0], self.found or math.nan)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,7 +200,8 @@ def _keep_small(folder: Path, facts: Mapping[str, object], most_bytes: int) -> b
 
 def known_results() -> list[Reproduced]:
     """What came so far of the scripts that are there."""
-    found = [Reproduced(**each) for each in read_json(REPRODUCED) or []]
+    kept = read_json(REPRODUCED) or []
+    found = [Reproduced(**{**each, "here": tuple(each["here"]) if each.get("here") else None}) for each in kept]
     return [each for each in found if _shown(each.slug) == (each.line, each.before, each.after)]
 
 
@@ -203,7 +213,10 @@ def check_scripts() -> list[Reproduced]:
         if not (script.parent / FACTS).is_file():
             continue
         found = _checked(script.parent, boot)
+        if found.plain is not None and not found.agrees:
+            found = replace(found, here=_judged_now(found))
         ratios = f", found {found.found:.3g}, plain {found.plain or math.nan:.3g}" if found.found else ""
+        ratios += f", harness now {found.here[0]:.3g}" if found.here else ""
         sys.stderr.write(f"{found.slug}: {'agrees' if found.agrees else 'DOES NOT AGREE'}{ratios}\n")
         known = [each for each in known if (each.slug, each.boot) != (found.slug, boot)] + [found]
         write_json(REPRODUCED, [asdict(each) for each in known])
@@ -220,21 +233,13 @@ def _checked(folder: Path, boot: str) -> Reproduced:
         tools = [str(toolchain.python.parent) for toolchain in toolchains]
         env = {**os.environ, "BASE": tools[0], "HEAD": tools[-1]}
         done = subprocess.run(["/bin/sh", SCRIPT], cwd=place, env=env, capture_output=True, text=True, check=False)
-    printed = f"{done.stdout}{done.stderr}"
-    medians = [float(value) * _UNITS[unit] for value, unit in _MEDIAN.findall(printed)]
-    turns = medians[::2], medians[1::2]  # base, head, base, head, ...
-    plain = median(turns[1]) / median(turns[0]) if done.returncode == 0 and turns[1] else None
-    found = float(facts["ratio"]) if "ratio" in facts else None
-    if found is not None:  # the same direction, and at least half of the size, in the logarithm
-        agrees = plain is not None and math.log(plain) / math.log(found) > 0.5
-    else:
-        agrees = ("[FAILED]" if facts["state"] == "wrong" else "ended with status") in printed
+    plain, agrees = shown(facts, done.stdout, done.returncode)
     return Reproduced(
         slug=folder.name,
         line=facts["line"],
         before=facts["before"],
         after=facts["after"],
-        found=found,
+        found=facts.get("ratio"),
         plain=plain,
         agrees=agrees,
         cpu=processor(capture_environment()) or "",
@@ -242,3 +247,34 @@ def _checked(folder: Path, boot: str) -> Reproduced:
         boot=boot,
         said="" if agrees or plain is not None else (done.stderr.strip().splitlines() or ["nothing"])[-1],
     )
+
+
+def _judged_now(found: Reproduced) -> tuple[float, float, float] | None:
+    """What the harness measures of a step on this boot, with its interval."""
+    before = set(folder_names(RESULTS, "comparison"))
+    sides = [f"iree=={found.before}", f"iree=={found.after}", "--suite", SUITE, "--filter", found.line]
+    harness("compare", *sides, "--floor", str(FLOOR), "--results", str(RESULTS), "--format", "csv", quiet=True)
+    (folder,) = set(folder_names(RESULTS, "comparison")) - before
+    for row in COMPARISON.load(RESULTS / folder).rows:
+        if row.metric == "latency" and row.ratio and row.ci_low and row.ci_high:
+            return row.ratio, row.ci_low, row.ci_high
+    return None
+
+
+def shown(facts: Mapping[str, Any], printed: str, status: int) -> tuple[float | None, bool]:
+    """The ratio of the medians that a script printed, and whether what it was written for shows."""
+    if "ratio" not in facts:  # The release that is at fault is told last, behind one that is not.
+        mark = "[FAILED]" if facts["state"] == "wrong" else "ended with status"
+        good, _, bad = printed.rpartition(f"== IREE {facts['after']}\n")
+        return None, mark in bad and mark not in good
+    medians = [float(value) * _UNITS[unit] for value, unit in _MEDIAN.findall(printed)]
+    base, head = medians[::2], medians[1::2]
+    if status or not head:
+        return None, False
+    plain = median(head) / median(base)
+    return plain, _agrees(plain, facts["ratio"])
+
+
+def _agrees(ratio: float, found: float) -> bool:
+    """The same direction, and at least half of the size, in the logarithm."""
+    return math.log(ratio) / math.log(found) > 0.5

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import pandas as pd
@@ -14,6 +15,8 @@ from benchmarks.field.upstream import told
 from harness.compare.judge import CHANGED
 from harness.stats.intervals import rate_bounds
 from harness.text import plural
+
+_LARGE = 1.5  # Times, either way
 
 
 def controls_text(field: Field) -> str:
@@ -46,22 +49,31 @@ def agreement_text(field: Field) -> str:
     boots: dict[str, list[Reproduced]] = {}
     for each in field.reproduced:
         boots.setdefault(each.boot, []).append(each)
-    told = [f"{_agreeing(own)} on {own[0].when[:10]} ({own[0].cpu})" for own in boots.values()]
-    if not told:
+    if not boots:
         return "No plain commands were run yet; `make field ARGS=--check` does."
+    shows = "\n".join(f"- {_agreeing(own)} on {own[0].when[:10]}, {own[0].cpu}{_others(own)}" for own in boots.values())
     return (
         f"{len({each.slug for each in field.reproduced})} of {len(field.findings) + len(field.faults)} findings and "
-        "faults have plain commands, which were run in a fresh folder without the harness. At least half of the step "
-        f"(in the logarithm), or the fault, shows in {'; '.join(told)}."
+        "faults have plain commands, which were run in a fresh folder without the harness, on each boot below. They "
+        f"show the fault, or at least half of the step (in the logarithm), of\n\n{shows}\n\nA step that neither they "
+        "nor the harness find on another processor belongs to the one that it was found on."
     )
 
 
 def _agreeing(own: Sequence[Reproduced]) -> str:
     steps, faults = [each for each in own if each.found is not None], [each for each in own if each.found is None]
+    large = [each for each in steps if each.found and abs(math.log(each.found)) > math.log(_LARGE)]
     return (
-        f"{sum(each.agrees for each in steps)} of {plural(len(steps), 'finding')} and "
+        f"{sum(each.agrees for each in steps)} of {plural(len(steps), 'finding')} "
+        f"({sum(each.agrees for each in large)} of the {len(large)} beyond {_LARGE:g} times) and "
         f"{sum(each.agrees for each in faults)} of {plural(len(faults), 'fault')}"
     )
+
+
+def _others(own: Sequence[Reproduced]) -> str:
+    """Of the findings that the commands do not show on a boot, how many the harness finds there."""
+    again = [each for each in own if each.here is not None]
+    return f"; the harness finds {sum(each.is_found_here for each in again)} of the others there" if again else ""
 
 
 def known_reports_text(field: Field) -> str:
