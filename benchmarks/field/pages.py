@@ -44,6 +44,7 @@ _MOST_LINES, _MOST_CASES, _MOST_FLAGS, _WORST = 40, 40, 8, 3
 _FAULT_NS, _TOLD_SHARE = 1000, 0.25
 _COLORS = 128  # In a picture's palette, which makes its file a quarter of the size
 _NO_GPU = "No GPU was at hand: the suites language and operators on CUDA, HIP and Vulkan beside CPUs were not run."
+_TELLING = ("the innermost loop has", "the code uses at most")  # Of the code, where explain knows no more of the IR
 _SMALL = 1.25  # Times: a step of one program below it is folded away in the index
 
 
@@ -167,10 +168,10 @@ def _title(finding: Finding) -> str:
 
 def _headline(finding: Finding) -> str:
     """What explain says; where that is only where the IR differs, what is known from upstream."""
-    report, what = finding.report, _what(finding.changes[0])
-    if VAGUE in what and report is not None and not report.near:
+    report, part = finding.report, finding.changes[0].part
+    if part is not None and VAGUE in part.what[0] and report is not None and not report.near:
         return report.text.partition(" (")[0]
-    return what
+    return _what(finding.changes[0])
 
 
 def _programs(finding: Finding) -> int:
@@ -180,7 +181,8 @@ def _programs(finding: Finding) -> int:
 def _what(change: Change) -> str:
     """What the compiler does otherwise, as far as explain found it."""
     if (part := change.part) is not None:
-        return part.what[0]
+        of_code = (what for what in part.what if VAGUE in part.what[0] and what.startswith(_TELLING))
+        return next(of_code, part.what[0])
     model = change.largest.model
     if change.explanation is None and not change.reason:
         return f"{model}, not explained yet"
