@@ -192,7 +192,7 @@ def _points(run: Run, started: str, report: Report, facts: Mapping[str, _CaseFac
             lowest = 0.0 if figure.metric not in NOISY_METRICS else math.ulp(0.0)
             if not math.isfinite(figure.value) or figure.value < lowest:  # it cannot be plotted or compared
                 continue
-            fixed = [figure.reference or (columns["toolchain"] if role in ("reference", "other") else "")]
+            fixed = [figure.reference, columns["toolchain"] if role in ("reference", "other") else ""]
             if of_case.ambiguous:
                 fixed.append(columns["case"])
             name, metric = " ".join(filter(None, fixed)), metric_named(figure.metric)
