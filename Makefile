@@ -152,7 +152,7 @@ releases: install
 # What the releases of IREE did to users of CPUs: some hours, in parts; what was stopped goes on. OUT=FOLDER measures it
 # for oneself, QUICK=1 a part of it in twenty minutes; without either, what is committed for docs/field goes on.
 field: install
-	$(if $(OUT)$(QUICK),FIELD_OUT=$(or $(OUT),results/field-quick)) $(BIN)/python -m benchmarks.field $(if $(QUICK),--quick) $(ARGS)
+	$(if $(OUT)$(QUICK),FIELD_OUT='$(or $(OUT),results/field-quick)') $(BIN)/python -m benchmarks.field $(if $(QUICK),--quick) $(ARGS)
 
 # Suites, flag sets and docs are in it; `harness new examples` writes them out.
 wheel: $(VENV)/.installed

@@ -22,7 +22,8 @@ FLAGS: Mapping[str, Sequence[str]] = {
     "data-tiling": ["--iree-opt-data-tiling"],
     "data-tiling-convolutions": [
         "--iree-opt-data-tiling",
-        "--iree-dispatch-creation-experimental-set-data-tiling-ops=matmul,convolution",
+        "--iree-dispatch-creation-experimental-set-data-tiling-ops=matmul",
+        "--iree-dispatch-creation-experimental-set-data-tiling-ops=convolution",
     ],
     "data-tiling-early": ["--iree-global-opt-data-tiling"],
     "transposes-stay": ["--iree-global-opt-propagate-transposes=false"],

@@ -111,7 +111,8 @@ def _findings(field: Field, direction: str) -> Iterator[str]:
     small = [pair for pair in numbered if _programs(pair[1]) == 1 and pair[1].steps[0].size < math.log(_SMALL)]
     yield _findings_table(field, [pair for pair in numbered if pair not in small])
     if small:
-        told = f"{plural(len(small), 'step')} of one program each, below {_SMALL:g} times"
+        each = " each" if len(small) > 1 else ""
+        told = f"{plural(len(small), 'step')} of one program{each}, below {_SMALL:g} times"
         yield details(told, _findings_table(field, small))
 
 
@@ -328,7 +329,8 @@ def _flags(finding: Finding, field: Field) -> Iterator[str]:
         [name(each.line), name(" ".join(each.flags)), interval_text(each.ratio, each.low, each.high)]
         for each in faster[:_MOST_FLAGS]
     ]
-    none = f"None of {len({each.flags for each in tried})} sets of flags makes it faster by a tenth."
+    ran = {each.flags for each in tried if each.verdict != "failed"}
+    none = f"None of {plural(len(ran), 'set')} of flags makes it faster by a tenth."
     yield f"Measured beside each other on {' and '.join(sorted({each.cpu for each in tried}))}:"
     yield table(["case", "flags", "time to that without"], rows) if rows else none
 
