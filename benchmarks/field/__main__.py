@@ -20,7 +20,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from benchmarks.field.field import Field, is_slow_still
+from benchmarks.field.field import Field, slow_still
 from benchmarks.field.findings import (
     Fault,
     Finding,
@@ -123,8 +123,8 @@ def _field(arguments: argparse.Namespace, more: list[str]) -> int:
         reports=reports,
     )
     if not arguments.pages and not arguments.check:
-        slow = [finding.steps[0] for finding in findings if is_slow_still(finding, field)]
-        try_flags([(step.model, step.device) for step in slow if step.variant == "stock"], field.releases[-1])
+        stock = ([step for step in slow_still(finding, field) if step.variant == "stock"] for finding in findings)
+        try_flags([(steps[0].model, steps[0].device) for steps in stock if steps], field.releases[-1])
         field = replace(field, tried=known_flags())
     write_pages(field)
     if any(part.run() is not None for part in parts):

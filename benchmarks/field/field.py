@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from benchmarks.field.findings import Change, Fault, Finding
+from benchmarks.field.findings import Change, Fault, Finding, Step
 from benchmarks.field.flags import Tried
 from benchmarks.field.parts import FLOOR, public
 from benchmarks.field.reproduce import Reproduced
@@ -35,21 +35,22 @@ class Field:
         return sorted(names, key=lambda name: tuple(map(int, name.split("."))))
 
 
-def is_slow_still(finding: Finding, field: Field) -> bool:
-    """Whether it is slower in the newest release than before it began."""
-    now = _now(finding, field)
-    return finding.steps[0].ratio > 1 and now is not None and now > 1 + FLOOR
+def slow_still(finding: Finding, field: Field) -> list[Step]:
+    """Its decided steps that are slower in the newest release than before they began."""
+    slower = (step for step in finding.steps if step.decided and step.ratio > 1)
+    return [step for step in slower if (_now(step, field) or 0.0) > 1 + FLOOR]
 
 
-def _now(finding: Finding, field: Field) -> float | None:
-    """The time of its largest case in the newest release, to that before it began."""
-    step, ratios = finding.steps[0], ratios_of(field, finding.steps[0].line)
-    return ratios[field.releases[-1]] / ratios[step.before] if {field.releases[-1], step.before} <= {*ratios} else None
+def _now(step: Step, field: Field) -> float | None:
+    """The time of its case in the newest release, to that before it began."""
+    ratios, newest = ratios_of(field, step.line), field.releases[-1]
+    return ratios[newest] / ratios[step.before] if {newest, step.before} <= {*ratios} else None
 
 
 def fate_of(finding: Finding, field: Field) -> str:
     """Since which release its largest case is back where it was before, or what it is in the newest."""
-    step, now = finding.steps[0], _now(finding, field)
+    step = finding.steps[0]
+    now = _now(step, field)
     if now is None:
         return "not to be compared"
     ratios, order = ratios_of(field, step.line), field.releases
@@ -60,7 +61,9 @@ def fate_of(finding: Finding, field: Field) -> str:
         return f"{ratio_text(now)} in {order[-1]}"
     since = later[is_back.index(True, 1)]
     again = "" if is_back[-1] else f", {ratio_text(now)} in {order[-1]}"
-    return f"{'mended' if slower else 'lost again'} in {since}{again}"
+    left = [each for each in slow_still(finding, field) if each != step]
+    others = f"; {len(left)} of {sum(each.decided for each in finding.steps)} cases are slower still" if left else ""
+    return f"{'mended' if slower else 'lost again'} in {since}{again}{others}"
 
 
 def ratios_of(field: Field, line: str) -> dict[str, float]:

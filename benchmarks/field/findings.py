@@ -78,7 +78,7 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """The steps of a model's variant between two releases, with the explanation of the largest."""
+    """The steps of a model's variant between two releases, on whatever device, with the explanation of one of them."""
 
     steps: tuple[Step, ...]  # The largest first
     explanation: Explanation | None
@@ -90,15 +90,30 @@ class Change:
         return self.steps[0]
 
     @property
+    def decided(self) -> list[Step]:
+        """Those of its steps that the run decided."""
+        return [step for step in self.steps if step.decided]
+
+    @property
     def is_there(self) -> bool:
-        """Whether a step of it was decided on one thread, or was seen again when it was explained.
+        """Whether it was seen again when it was explained, or was decided on one thread and explain saw no less.
 
         The few generations on two threads agree by chance now and then, so that one run is not enough there.
         """
         latency = self.explanation.latency if self.explanation is not None else None
         wanted = "regressed" if self.largest.ratio > 1 else "improved"
         seen_again = latency is not None and latency.verdict == wanted
-        return seen_again or any(step.decided and not step.on_threads for step in self.steps)
+        less = self.explained.line if self._was_less else ""
+        return seen_again or any(not step.on_threads and step.line != less for step in self.decided)
+
+    @property
+    def _was_less(self) -> bool:
+        """Whether explain, which measured it once more, saw less than half of it (in the logarithm)."""
+        latency = self.explanation.latency if self.explanation is not None else None
+        half = math.sqrt(self.explained.ratio)
+        if latency is None or latency.ci_low is None or latency.ci_high is None:
+            return False
+        return latency.ci_high < half if half > 1 else latency.ci_low > half
 
     @property
     def explained(self) -> Step:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from io import BytesIO
@@ -13,12 +14,12 @@ import pandas as pd
 from PIL import Image
 
 from benchmarks.documents import replace_between
-from benchmarks.field.field import Field, fate_of, is_slow_still, ratios_of
+from benchmarks.field.field import Field, fate_of, ratios_of, slow_still
 from benchmarks.field.findings import Change, Fault, Finding, Step
-from benchmarks.field.parts import FLOOR, IS_COMMITTED, PAGES, ROOT
+from benchmarks.field.parts import FLOOR, IS_COMMITTED, KEPT, PAGES, ROOT
 from benchmarks.field.reproduce import SCRIPT
 from benchmarks.field.sureness import agreement_text, controls_text, known_reports_text
-from benchmarks.field.upstream import SEARCHED, told
+from benchmarks.field.upstream import SEARCHED, Report, told
 from harness.explain.ir_diff import VAGUE
 from harness.explain.summary_sentence import step_sentence
 from harness.metrics import LATENCY
@@ -39,7 +40,8 @@ _DEVICES = {
     "host-threads": "code for this processor, two threads",
 }
 # Lines of IR that a page shows, and cases that its table has.
-_MOST_LINES, _MOST_CASES, _MOST_FLAGS, _WORST = 40, 40, 8, 3
+_MOST_LINES, _MOST_CASES, _MOST_FLAGS, _WORST = 40, 40, 12, 3
+_MOST_BYTES = 4000  # Of a program that a page shows
 # What a page fault takes at least, and which share of a step page faults have where they are told.
 _FAULT_NS, _TOLD_SHARE = 1000, 0.25
 _COLORS = 128  # In a picture's palette, which makes its file a quarter of the size
@@ -80,8 +82,9 @@ def _index(field: Field, maps: Sequence[Path]) -> str:
         "two threads alone what was seen twice. Steps of one cause are told once, and numbered by their size: the "
         "logarithm of the ratio, summed over the cases that were decided. *now* is the largest case's time in the "
         "newest release, to that before the step, later steps included. `make field OUT=FOLDER` measures it again on "
-        "any machine."
+        "any machine"
     )
+    intro += f"; the figures are [Parquet tables]({_tables()})." if IS_COMMITTED else "."
     pictures = [f"![{_DEVICES[file.stem.removeprefix('map-')]}: cases x releases]({file.name})" for file in maps]
     return (
         blocks(
@@ -103,6 +106,10 @@ def _index(field: Field, maps: Sequence[Path]) -> str:
         )
         + "\n"
     )
+
+
+def _tables() -> Path:
+    return Path(os.path.relpath(KEPT, PAGES))
 
 
 def _findings(field: Field, direction: str) -> Iterator[str]:
@@ -136,24 +143,32 @@ def _findings_table(field: Field, findings: Sequence[tuple[int, Finding]], where
 
 
 def _same_code(field: Field) -> Iterator[str]:
-    steps = [change.explained for change in field.changes if change.is_there and change.has_same_code]
-    if steps:
+    same = [change for change in field.changes if change.is_there and change.has_same_code]
+    if same:
         yield "## Steps of the same code"
         yield (
-            "Here both releases make the same IR of every dispatch, and submit them in the same way. What is left is "
-            "LLVM, the runtime, and where code and buffers lie in memory."
+            "Of the first case, both releases make the same IR of every dispatch and, as far as it is known, the same "
+            "code, and submit them in the same way. What is left is the runtime, and where code and buffers lie in "
+            "memory. The code of further cases was not compared."
         )
-        rows = [[f"{step.before} → {step.after}", _largest(step)] for step in steps]
+        rows = [
+            [f"{change.largest.before} → {change.largest.after}", "; ".join(map(_largest, steps))]
+            for change in same
+            if (steps := [change.explained, *(step for step in change.decided if step != change.explained)])
+        ]
         yield table(["between", "time to that before"], rows)
 
 
 def _seen_once(field: Field) -> Iterator[str]:
-    steps = [step for change in field.changes if not change.is_there for step in change.steps if step.decided]
+    steps = [step for change in field.changes if not change.is_there for step in change.decided]
+    open_ones = sum(change.explanation is None and not change.reason for change in field.changes)
     if steps:
-        yield "## Seen once, on two threads"
-        yield "Decided by the run, and not seen again when it was explained, so that no finding has it."
+        yield "## Seen once"
+        yield "Decided by the run; explain measured it once more and did not see it again, so that no finding has it."
         rows = [[f"{step.before} → {step.after}", _largest(step)] for step in steps]
         yield table(["between", "time to that before"], rows)
+    if open_ones:
+        yield f"{plural(open_ones, 'more change')} that the run did not decide look like steps, and were not explained."
 
 
 def _largest(step: Step) -> str:
@@ -184,10 +199,9 @@ def _what(change: Change) -> str:
     if (part := change.part) is not None:
         of_code = (what for what in part.what if VAGUE in part.what[0] and what.startswith(_TELLING))
         return next(of_code, part.what[0])
-    model = change.largest.model
     if change.explanation is None and not change.reason:
-        return f"{model}, not explained yet"
-    return f"{model}, of no cause that explain finds"
+        return "not explained yet"
+    return "explain finds no cause"
 
 
 def _faults(field: Field) -> Iterator[str]:
@@ -206,6 +220,10 @@ def _faults(field: Field) -> Iterator[str]:
             rows.append([link, listed, ", ".join(dict.fromkeys(spans.values())), told(fault.report)])
         yield f"## {title}"
         yield table(["message of the first", "cases", "releases", "upstream"], rows)
+    expected = field.lines[field.lines["expected"] & field.lines["state"].isin(("wrong", "fails"))]
+    if len(expected):
+        programs = ", ".join(map(name, sorted(set(expected["model"]))))
+        yield f"Failures that the suite expects are left out; they are of {programs}."
 
 
 def _message(fault: Fault) -> str:
@@ -224,7 +242,7 @@ def _fault_page(fault: Fault, field: Field) -> str:
             escape(fault.why),
             table(["case", "under IREE"], rows),
             "## Upstream",
-            told(fault.report),
+            *_upstream(fault.report),
             *_reproduction(fault.slug, field),
         )
         + "\n"
@@ -250,7 +268,8 @@ def _finding_page(number: int, finding: Finding, field: Field) -> str:
     step = first.largest
     rows = [_case_row(each, field) for each in finding.steps[:_MOST_CASES]]
     more = len(finding.steps) - len(rows)
-    heads = ["case", step.before, step.after, "ratio [95 % interval]", "over all releases, to the first"]
+    course = f"{field.releases[0]} to {field.releases[-1]}, to the first (-: no time)"
+    heads = ["case", step.before, step.after, "ratio [95 % interval]", course]
     cpus = " and ".join(sorted(set(field.lines["cpu"])))
     return (
         blocks(
@@ -265,7 +284,7 @@ def _finding_page(number: int, finding: Finding, field: Field) -> str:
             *_other_causes(finding.changes[1:]),
             *_flags(finding, field),
             "## Upstream",
-            told(finding.report),
+            *_upstream(finding.report),
             *_reproduction(finding.slug, field),
         )
         + "\n"
@@ -293,7 +312,8 @@ def _cause(change: Change) -> Iterator[str]:
         yield escape(f"explain could not say: {change.reason}" if change.reason else "Not explained yet.")
         return
     labels = f"IREE {step.before}", f"IREE {step.after}"
-    yield f"By `harness explain`: {escape(step_sentence(explanation, replace(_row(step), case=step.line), labels))}"
+    by = "By the run, and the cause by" if explanation.latency.verdict == "inconclusive" else "By"
+    yield f"{by} `harness explain`: {escape(step_sentence(explanation, replace(_row(step), case=step.line), labels))}"
     if part is None:
         yield "No dispatch has a fifth of the step, in its direction, and IR that differs, as far as explain sees."
         return
@@ -318,21 +338,30 @@ def _faulting(step: Step) -> str:
 
 def _flags(finding: Finding, field: Field) -> Iterator[str]:
     """Which flags of the newest release make what is slower in it faster."""
-    lines = {step.line for step in finding.steps}
-    tried = [each for each in field.tried if each.line in lines]
-    if not tried or not is_slow_still(finding, field):
+    slow = {step.line for step in slow_still(finding, field)}
+    if not slow:
         return
-    yield f"## Flags of {' and '.join(sorted({each.release for each in tried}))} that help"
+    tried = [each for each in field.tried if each.line in slow]
+    if not tried:
+        yield f"## Flags of {field.releases[-1]}"
+        yield "No flags were tried on it: they are tried beside none, on programs of the variant `stock`."
+        return
+    yield f"## Flags of {' and '.join(sorted({each.release for each in tried}))}"
+    ran = {each.flags for each in tried if each.verdict != "failed"}
+    yield f"{plural(len(ran), 'set')} of flags beside none, on {' and '.join(sorted({each.cpu for each in tried}))}:"
     faster = [each for each in tried if each.verdict == "faster" and (each.ratio or 1.0) < 1 / (1 + FLOOR)]
-    faster.sort(key=lambda each: each.ratio or 1.0)
+    faster.sort(key=lambda each: ([step.line for step in finding.steps].index(each.line), each.ratio or 1.0))
     rows = [
         [name(each.line), name(" ".join(each.flags)), interval_text(each.ratio, each.low, each.high)]
         for each in faster[:_MOST_FLAGS]
     ]
-    ran = {each.flags for each in tried if each.verdict != "failed"}
-    none = f"None of {plural(len(ran), 'set')} of flags makes it faster by a tenth."
-    yield f"Measured beside each other on {' and '.join(sorted({each.cpu for each in tried}))}:"
-    yield table(["case", "flags", "time to that without"], rows) if rows else none
+    yield table(["case", "flags", "time to that without"], rows) if rows else "None makes it faster by a tenth."
+
+
+def _upstream(report: Report | None) -> Iterator[str]:
+    yield f"{told(report)}."
+    if report is None or report.near:
+        yield SEARCHED
 
 
 def _reproduction(slug: str, field: Field) -> Iterator[str]:
@@ -347,6 +376,8 @@ def _reproduction(slug: str, field: Field) -> Iterator[str]:
     yield "## Reproduce"
     yield f"[{SCRIPT}]({folder.name}/{SCRIPT}) with [model.mlir]({folder.name}/model.mlir) beside it:"
     yield fenced((folder / SCRIPT).read_text(), "sh")
+    if (program := folder / "model.mlir").stat().st_size < _MOST_BYTES:
+        yield details("model.mlir", fenced(program.read_text(), "mlir"))
     for each in field.reproduced:
         if each.slug == slug:
             said = f"{ratio_text(each.plain)} times, which " if each.plain else ""
@@ -380,7 +411,7 @@ def _releases(field: Field, device: str) -> Releases:
         ReleaseStep(line=lines[step.line], before=step.before, after=step.after, between=(), row=_row(step))
         for finding in field.findings
         for step in finding.steps
-        if step.device == device
+        if step.device == device and step.decided
     ]
     return Releases(names=tuple(field.releases), lines=tuple(lines.values()), neighbours=tuple(neighbours))
 
@@ -410,5 +441,6 @@ def _section(field: Field, picture: Path) -> str:
     slower = [pair for pair in enumerate(field.findings, start=1) if pair[1].steps[0].direction == "slower"]
     return blocks(
         f"![Cases x releases: {_DEVICES[picture.stem.removeprefix('map-')]}]({picture.relative_to(ROOT)})",
+        f"On {' and '.join(sorted(set(field.lines['cpu'])))}; `@v3` is code for x86-64-v3, `@host` for that processor:",
         _findings_table(field, slower[:_WORST], where="docs/field/"),
     )

@@ -25,9 +25,11 @@ import numpy as np
 from benchmarks.field.findings import Fault, Finding
 from benchmarks.field.parts import FLOOR, KEPT, PAGES, RESULTS, SUITE, harness, public, read_json, write_json
 from harness.cache import environments_root
+from harness.compare.judge import CHANGED
 from harness.compare.pairs import Side
 from harness.compare.samplers import find_model
 from harness.machine.environment import capture_environment, processor
+from harness.metrics import LATENCY
 from harness.models.inputs import Argument, load_argument
 from harness.records.comparison import Row
 from harness.records.run import Run
@@ -63,13 +65,14 @@ class Reproduced:
     when: str
     boot: str  # Tells two boots of a machine apart
     said: str = ""  # The last line of a script that failed
-    # Where the commands show no such step: what the harness measures on that boot, with its interval
+    # Where the commands show no such step: what the harness measures on that boot, with its interval and verdict
     here: tuple[float, float, float] | None = None
+    verdict: str = ""
 
     @property
     def is_found_here(self) -> bool:
-        """Whether the harness finds it there, which the commands do not show."""
-        return self.here is not None and _agrees(self.here[0], self.found or math.nan)
+        """Whether the harness finds half of it there, which the commands do not show."""
+        return self.here is not None and self.verdict in CHANGED and _agrees(self.here[0], self.found or math.nan)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,9 +125,13 @@ def write_fault_script(fault: Fault, run: Measured) -> bool:
         ]
         folder = PAGES / fault.slug
         shutil.rmtree(folder, ignore_errors=True)
-        write_reproducer(folder, base=(side, good[-1]) if good else None, head=(side, head))
-        for file in folder.glob("input*") if fault.state == "fails" else ():
-            file.unlink()
+        script = write_reproducer(folder, base=(side, good[-1]) if good else None, head=(side, head))
+        failure = find_failure(head, side.evidence, timed=True)
+        if failure is not None and failure.stage == "compile":  # which takes no inputs
+            for file in folder.glob("input*"):
+                file.unlink()
+        elif fault.state == "fails":
+            draw_inputs(script, find_model(side, head)[1])
         before = good[-1].toolchain if good else ""
         facts = {"line": line, "before": before, "after": releases[-1], "state": fault.state}
         if _keep_small(folder, facts, _LARGEST_WRONG_BYTES):
@@ -146,13 +153,13 @@ END
 
 def shows(finding: Finding) -> bool:
     """Whether a script is there, of one of its steps."""
-    return _shown(finding.slug) in {(step.line, step.before, step.after) for step in finding.steps}
+    is_there = (PAGES / finding.slug / SCRIPT).is_file()
+    return is_there and _shown(finding.slug) in {(step.line, step.before, step.after) for step in finding.steps}
 
 
 def _shown(slug: str) -> tuple[str, str, str] | None:
     """Of what a script is: the line, and its two releases."""
-    facts = PAGES / slug / FACTS
-    told = json.loads(facts.read_text()) if facts.is_file() else {}
+    told = read_json(PAGES / slug / FACTS)
     return (told["line"], told["before"], told["after"]) if told else None
 
 
@@ -214,7 +221,7 @@ def check_scripts() -> list[Reproduced]:
             continue
         found = _checked(script.parent, boot)
         if found.plain is not None and not found.agrees:
-            found = replace(found, here=_judged_now(found))
+            found = _judged_now(found)
         ratios = f", found {found.found:.3g}, plain {found.plain or math.nan:.3g}" if found.found else ""
         ratios += f", harness now {found.here[0]:.3g}" if found.here else ""
         sys.stderr.write(f"{found.slug}: {'agrees' if found.agrees else 'DOES NOT AGREE'}{ratios}\n")
@@ -224,7 +231,7 @@ def check_scripts() -> list[Reproduced]:
 
 
 def _checked(folder: Path, boot: str) -> Reproduced:
-    facts = json.loads((folder / FACTS).read_text())
+    facts = read_json(folder / FACTS)
     sides = [release for release in (facts["before"], facts["after"]) if release]
     toolchains = get_toolchains(sides, root=environments_root(), on_install=lambda text: print(text, file=sys.stderr))
     with tempfile.TemporaryDirectory() as fresh:
@@ -249,16 +256,16 @@ def _checked(folder: Path, boot: str) -> Reproduced:
     )
 
 
-def _judged_now(found: Reproduced) -> tuple[float, float, float] | None:
-    """What the harness measures of a step on this boot, with its interval."""
+def _judged_now(found: Reproduced) -> Reproduced:
+    """With what the harness measures of the step on this boot."""
     before = set(folder_names(RESULTS, "comparison"))
     sides = [f"iree=={found.before}", f"iree=={found.after}", "--suite", SUITE, "--filter", found.line]
     harness("compare", *sides, "--floor", str(FLOOR), "--results", str(RESULTS), "--format", "csv", quiet=True)
-    (folder,) = set(folder_names(RESULTS, "comparison")) - before
-    for row in COMPARISON.load(RESULTS / folder).rows:
-        if row.metric == "latency" and row.ratio and row.ci_low and row.ci_high:
-            return row.ratio, row.ci_low, row.ci_high
-    return None
+    for folder in set(folder_names(RESULTS, "comparison")) - before:
+        for row in COMPARISON.load(RESULTS / folder).rows:
+            if row.metric == LATENCY.name and row.ratio and row.ci_low and row.ci_high:
+                return replace(found, here=(row.ratio, row.ci_low, row.ci_high), verdict=row.verdict)
+    return found
 
 
 def shown(facts: Mapping[str, Any], printed: str, status: int) -> tuple[float | None, bool]:

@@ -52,11 +52,13 @@ def agreement_text(field: Field) -> str:
     if not boots:
         return "No plain commands were run yet; `make field ARGS=--check` does."
     shows = "\n".join(f"- {_agreeing(own)} on {own[0].when[:10]}, {own[0].cpu}{_others(own)}" for own in boots.values())
+    slugs = {each.slug for each in field.reproduced}
+    nowhere = sorted(slugs - {each.slug for each in field.reproduced if each.agrees})
     return (
-        f"{len({each.slug for each in field.reproduced})} of {len(field.findings) + len(field.faults)} findings and "
-        "faults have plain commands, which were run in a fresh folder without the harness, on each boot below. They "
-        f"show the fault, or at least half of the step (in the logarithm), of\n\n{shows}\n\nA step that neither they "
-        "nor the harness find on another processor belongs to the one that it was found on."
+        f"{len(slugs)} of {len(field.findings) + len(field.faults)} findings and faults have plain commands, which ran "
+        "in a fresh folder without the harness, on each boot below. They show the fault, or at least half of the step "
+        f"(in the logarithm), of\n\n{shows}"
+        + (f"\n\nOn no boot do they show {', '.join(f'[{slug}]({slug}.md)' for slug in nowhere)}." if nowhere else "")
     )
 
 

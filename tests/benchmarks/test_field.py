@@ -78,6 +78,14 @@ def test_a_step_of_the_same_code_is_no_finding_and_one_of_two_threads_alone_is_o
         assert len(findings_of([Change(steps=(on_threads,), explanation=found)])) == findings
 
 
+@pytest.mark.parametrize(("low", "high", "findings"), [(0.9, 1.2, 0), (0.9, 1.3, 1), (1.1, 1.2, 0)])
+def test_a_step_of_which_explain_saw_less_than_half_is_no_finding(low: float, high: float, findings: int) -> None:
+    (step,) = found_steps(pd.DataFrame([row()]))
+    found = make_explanation(make_part("op", 1.0, 2.0, differs_at="flow", what=("it fuses",)))
+    seen = replace(found.latency, verdict="inconclusive", ci_low=low, ci_high=high)
+    assert len(findings_of([Change(steps=(step,), explanation=replace(found, latency=seen))])) == findings
+
+
 def test_changes_of_one_report_are_one_finding_and_a_report_near_by_joins_nothing() -> None:
     changes = [a_change("large", 4.0, "the pipeline goes from A to B"), a_change("small", 2.0, "it fuses")]
     report = Report(direction="slower", after="3.2.0", contains=("goes from A", "it fuses"), text="a report")
