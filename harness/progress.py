@@ -92,7 +92,8 @@ class Terminal(Progress):
         self._title, self._done, self._total = title, 0, total
         self._since = self._last_plain = time.monotonic()
         self._planned_s = self._later_s.pop(title, 0.0)
-        self._bar.reset(self._task, total=total, title=escape(terminal_line(title)), description="")
+        # rich takes the fields of a reset for all that a task has
+        self._bar.reset(self._task, total=total, title=escape(terminal_line(title)), description="", left=self._left())
         self._plain(f"{title}: {total}{self._left()}")
 
     def step(self, text: str, advance: int = 1) -> None:

@@ -100,7 +100,7 @@ def _index(field: Field, maps: Sequence[Path]) -> str:
             "## How sure this is",
             controls_text(field),
             agreement_text(field),
-            *([known_reports_text(field), SEARCHED] if IS_COMMITTED else []),
+            *([known_reports_text(field), f"Where no report was found: {SEARCHED}"] if IS_COMMITTED else []),
             *_faults(field),
             *(["## GPUs", _NO_GPU] if IS_COMMITTED else []),
         )
@@ -338,13 +338,14 @@ def _faulting(step: Step) -> str:
 
 def _flags(finding: Finding, field: Field) -> Iterator[str]:
     """Which flags of the newest release make what is slower in it faster."""
-    slow = {step.line for step in slow_still(finding, field)}
+    slow = {step.line: step.variant for step in slow_still(finding, field)}
     if not slow:
         return
     tried = [each for each in field.tried if each.line in slow]
     if not tried:
         yield f"## Flags of {field.releases[-1]}"
-        yield "No flags were tried on it: they are tried beside none, on programs of the variant `stock`."
+        why = "yet" if "stock" in slow.values() else "beside those of its variant"
+        yield f"None were tried {why}."
         return
     yield f"## Flags of {' and '.join(sorted({each.release for each in tried}))}"
     ran = {each.flags for each in tried if each.verdict != "failed"}

@@ -19,9 +19,9 @@ else:
 
 _FILE = Path(__file__).with_name("upstream.toml")
 SEARCHED = (
-    "Where it says that no report was found: IREE's issues and pull requests were searched on 2026-11-28 and 29 for "
-    "llvm-cpu and the kind of operator, the subjects of its changes were read as far as they were at hand, until "
-    "2026-08-21, and the diffs of those that are named here."
+    "IREE's issues and pull requests were searched on 2026-11-28 and 29 for llvm-cpu and the kind of operator, the "
+    "subjects of its changes were read as far as they were at hand, until 2026-08-21, and the diffs of those that are "
+    "named here."
 )
 
 
