@@ -91,6 +91,7 @@ def _try(models: Sequence[str], device: str, release: str) -> None:
         measure={"generations": 8, "budget_s": 8 * SECONDS * len(models)},
     )
     suite = RESULTS / f"flags-{device}-{len(models)}.toml"
+    suite.parent.mkdir(parents=True, exist_ok=True)
     suite.write_text(text)
     before = set(folder_names(RESULTS, "run"))
     harness("run", str(suite), "--toolchain", release, "--results", str(RESULTS), "--format", "csv", quiet=True)
