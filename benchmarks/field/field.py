@@ -60,10 +60,10 @@ def fate_of(finding: Finding, field: Field) -> str:
     if True not in is_back[1:]:
         return f"{ratio_text(now)} in {order[-1]}"
     since = later[is_back.index(True, 1)]
-    again = "" if is_back[-1] else f", {ratio_text(now)} in {order[-1]}"
+    again = "" if is_back[-1] else f", again {ratio_text(now)} in {order[-1]}"
     left = [each for each in slow_still(finding, field) if each != step]
     others = f"; {len(left)} of {sum(each.decided for each in finding.steps)} cases are slower still" if left else ""
-    return f"{'mended' if slower else 'lost again'} in {since}{again}{others}"
+    return f"{'mended' if slower else 'lost'} in {since}{again}{others}"
 
 
 def ratios_of(field: Field, line: str) -> dict[str, float]:

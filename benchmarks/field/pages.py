@@ -16,8 +16,8 @@ from PIL import Image
 from benchmarks.documents import replace_between
 from benchmarks.field.field import Field, fate_of, ratios_of, slow_still
 from benchmarks.field.findings import Change, Fault, Finding, Step
-from benchmarks.field.parts import FLOOR, IS_COMMITTED, KEPT, PAGES, ROOT
-from benchmarks.field.reproduce import SCRIPT
+from benchmarks.field.parts import FLOOR, IS_COMMITTED, KEPT, PAGES, ROOT, read_json
+from benchmarks.field.reproduce import FACTS, SCRIPT
 from benchmarks.field.sureness import agreement_text, controls_text, known_reports_text
 from benchmarks.field.upstream import SEARCHED, Report, told
 from harness.explain.ir_diff import VAGUE
@@ -375,7 +375,11 @@ def _reproduction(slug: str, field: Field) -> Iterator[str]:
         )
         return
     yield "## Reproduce"
-    yield f"[{SCRIPT}]({folder.name}/{SCRIPT}) with [model.mlir]({folder.name}/model.mlir) beside it:"
+    facts = read_json(folder / FACTS)
+    yield (
+        f"[{SCRIPT}]({folder.name}/{SCRIPT}) with [model.mlir]({folder.name}/model.mlir) beside it shows "
+        f"{name(facts['line'])}, the largest whose program is small:"
+    )
     yield fenced((folder / SCRIPT).read_text(), "sh")
     if (program := folder / "model.mlir").stat().st_size < _MOST_BYTES:
         yield details("model.mlir", fenced(program.read_text(), "mlir"))

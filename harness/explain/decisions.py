@@ -103,7 +103,7 @@ def _operation(text: str) -> str:
 
 
 def _generic(header: str, lines: Iterator[str]) -> str:
-    """`a contraction`, `a reduction by maximumf`, `elementwise subf, exp`, `a copy`; its lines are read."""
+    """`a generic sum of products`, `a reduction by maximumf`, `elementwise subf, exp`, `a copy`; its lines are read."""
     body: list[str] | None = None
     for text in lines:
         name = _operation(text)
@@ -119,7 +119,7 @@ def _generic(header: str, lines: Iterator[str]) -> str:
     telling = [name for name in names if name not in _CASTS]
     shown = ", ".join((telling or names)[:_MOST_NAMES]) + (", ..." if len(telling) > _MOST_NAMES else "")
     if '"reduction"' in header:
-        return "a contraction" if set(telling) in _PRODUCTS else f"a reduction by {shown}"
+        return "a generic sum of products" if set(telling) in _PRODUCTS else f"a reduction by {shown}"
     return f"elementwise {shown}" if names else "a copy"
 
 
@@ -222,7 +222,7 @@ def are_light(operations: Iterable[str]) -> bool:
 
 
 def listed(operations: Mapping[str, int]) -> str:
-    """`linalg.fill, a contraction and 2 times elementwise maximumf`."""
+    """`linalg.fill, a generic sum of products and 2 times elementwise maximumf`."""
     return enumerated([name if number == 1 else f"{number:,} times {name}" for name, number in operations.items()])
 
 

@@ -195,7 +195,7 @@ def _outside(explanation: Explanation, total: float, small: float) -> list[str]:
     if untimed := [part for part in explanation.parts if not part.is_timed]:
         why = _why(sorted(untimed, key=lambda part: not part.what))
         return [f"{_more(change)} is outside of dispatches or in {_who(untimed)} that could not be timed{why}"]
-    if not total:
+    if not total or (explanation.method == "alone" and change * total < 0):  # alone, a dispatch may take longer
         return []
     schedule = f", with {enumerated(explanation.schedule[:_MOST_NAMES])}" if explanation.schedule else ""
     if explanation.method == "alone":

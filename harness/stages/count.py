@@ -23,6 +23,7 @@ from harness.models.materialize import ModelArtifact
 from harness.records.run import Failure, IrCounts, Peak, Storage, Work
 from harness.stages.ir import Compiled
 from harness.stages.prepare import Context
+from harness.toolchain import find_toolchain
 from harness.verify import AnyRunnable
 
 _COUNTS = TypeAdapter(dict[str, OpCounts])
@@ -138,9 +139,9 @@ def work_stage(context: Context) -> None:
     def count(baseline: tuple[ModelArtifact, tuple[str, ...]]) -> Work:
         artifact, compile_flags = baseline
         failure = None
-        for toolchain in sorted(
-            context.prepared.toolchains, key=lambda toolchain: Version(toolchain.version), reverse=True
-        ):
+        # Older releases' Python cannot read maps; that beside the harness may.
+        order = sorted(context.prepared.toolchains, key=lambda toolchain: Version(toolchain.version), reverse=True)
+        for toolchain in (*order, find_toolchain()):
             try:
                 return count_work(
                     artifact.name,

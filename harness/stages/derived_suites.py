@@ -16,7 +16,7 @@ import tomli_w
 
 from harness.bisect.variants import CompileConfig, Use, uses_of
 from harness.cache import environments_root
-from harness.errors import UsageError
+from harness.errors import CaseError, UsageError
 from harness.ir.dump import ask
 from harness.plugins import PLUGINS
 from harness.plugins.options import switches_of
@@ -28,7 +28,6 @@ from harness.suite.load import Variant, load_suite
 from harness.suite.model_files import moved_model, moved_path, read_suite_table
 from harness.suite.schema import LONGEST_NAME, Dtype
 from harness.toolchain import Toolchain, find_toolchain, get_toolchains, releases_named
-from harness.toolchain.install import is_range
 from harness.toolchain.tools import merge_flags
 
 # Where a suite does not say which ops to count: buffers that a program asks for, what fills and copies them, and what
@@ -170,12 +169,12 @@ _INPUT = re.compile(r"(?P<sizes>(?:\d+x)*)(?P<dtype>[a-z]+\d*)(?:=(?P<value>[-+]
 def write_bench(options: BenchOptions, say: Callable[[str], None]) -> tuple[Path, tuple[str, ...]]:
     """Write the suite of a comparison of flags or of toolchains; its file, and the releases and labels of these."""
     save, stem = options.save if options.folder is None else options.folder / "suite.toml", options.model.stem
-    several = len(options.toolchains) > 1 or any(map(is_range, options.toolchains))
-    variants, folder = name_variants(options.flags, alone=several), options.results if save is None else save.parent
+    releases = releases_named(options.toolchains, say)
+    alone, folder = len({*releases}) > 1, options.results if save is None else save.parent
+    variants = name_variants(options.flags, alone=alone)
     if options.save is not None and options.save.exists():
         raise UsageError(f"{options.save}: is there already; give --save a new file or folder")
     kind = _kind_of(options.model)
-    releases = releases_named(options.toolchains, say)
     toolchains = get_toolchains(releases, root=environments_root(), on_install=say) or (find_toolchain(),)
     for flags in variants.values():
         require_known(f"--flags {flags!r}", shlex.split(flags), toolchains)
@@ -257,8 +256,10 @@ def _signature(
     model: Path, function: str | None, inputs: list[dict[str, Any]], toolchain: Toolchain
 ) -> tuple[str, list[dict[str, Any]]]:
     """The entry function of a file of MLIR, and its arguments where none are given."""
-    where = f" on {model.name}"
-    functions = ask("entries", {"input": model}, where, toolchain=toolchain, limits=compile_limits())["input"]
+    try:
+        functions = ask("entries", {"input": model}, "", toolchain=toolchain, limits=compile_limits())["input"]
+    except CaseError as error:
+        raise UsageError(f"{model}: {error}") from None
     public = (name for name, each in functions.items() if each["public"])
     name = function if function in functions else next(public, None) if function is None else None
     if name is None:

@@ -105,6 +105,9 @@ SAID = {
         schedule=COPIES,
     ),
     "beside dispatches alone": explained(
+        "733>183 improved", *CONVOLUTIONS, outside=(elsewhere(151), elsewhere(1)), method="alone"
+    ),
+    "beside dispatches alone, and against them": explained(
         "733>183 improved", *CONVOLUTIONS, outside=(elsewhere(1), elsewhere(151)), method="alone"
     ),
     "not timed, of several kinds": explained(

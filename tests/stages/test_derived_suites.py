@@ -204,7 +204,11 @@ EQUAL = "--flags: two sets are equal, so there is nothing to compare; give each 
     [
         (("--a", "--a "), {}, EQUAL),
         (("",), {}, "there is nothing to compare; give --flags, or --toolchain for each of several toolchains"),
-        (("",), {"toolchains": ("../build",)}, "there is nothing to compare; give --flags, or --toolchain for each"),
+        (
+            ("",),
+            {"toolchains": ("3.11.0", "3.11.0")},
+            "there is nothing to compare; give --flags, or --toolchain for each",
+        ),
         (("--lost",), {}, "--flags '--lost': iree-compile 3."),
         (("--o=x",), {}, "--flags '--o=x': --o is the harness's own to give; remove it"),
         (("--a='b",), {}, '--flags "--a=\'b": No closing quotation; close the quotation'),
