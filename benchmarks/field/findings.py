@@ -304,11 +304,12 @@ class Fault:
 
 
 def faults_of(table: pd.DataFrame, reports: Sequence[Report] = ()) -> list[Fault]:
-    """What fails or is wrong, by message and report, wrong outputs first; what the suite expects is left out."""
-    bad = table[table["state"].isin(("fails", "wrong")) & ~table["expected"]]
+    """What fails or is wrong, by message and report, wrong outputs first."""
+    bad = table[table["state"].isin(("fails", "wrong"))]
     found: dict[tuple[str, str, str], dict[str, dict[str, str]]] = {}
     for row in bad.to_dict("records"):
         why = row["why"].removesuffix(ADVICE)  # to a suite's author, who is not who reads this
+        why = why.removeprefix("expected to fail: ").partition(": %")[0]  # whether the suite knows of it; IR
         report = report_of(reports, row["state"], "", [why], [])
         key = row["state"], _NUMBERS.sub("#", why), report.text if report is not None else ""
         if row["state"] == "wrong":  # its numbers are its program's

@@ -220,10 +220,6 @@ def _faults(field: Field) -> Iterator[str]:
             rows.append([link, listed, ", ".join(dict.fromkeys(spans.values())), told(fault.report)])
         yield f"## {title}"
         yield table(["message of the first", "cases", "releases", "upstream"], rows)
-    expected = field.lines[field.lines["expected"] & field.lines["state"].isin(("wrong", "fails"))]
-    if len(expected):
-        programs = ", ".join(map(name, sorted(set(expected["model"]))))
-        yield f"Failures that the suite expects are left out; they are of {programs}."
 
 
 def _message(fault: Fault) -> str:
