@@ -83,7 +83,7 @@ def _terminal_page(report: Report, view: View) -> Page:
             *(_sections(report) if over is None else releases_parts(over, report.floor)),
             *cause_details(_fates(report, view, *_LOST)),
             Paragraph(releases_verdict(over), "strong") if over else Paragraph(legend(report), "dim"),
-            Paragraph(outcome(report), "strong"),
+            Paragraph(outcome(report, over_releases=over is not None), "strong"),
             *map(Paragraph, _closing(report)),
             Steps(next_steps(report, view.folder(report.header.id))),
         )
@@ -98,14 +98,14 @@ def _github_page(report: Report, view: View) -> Page:
     made = f", {header.started}, with no base to compare with: {run_line(report, releases=every)}"
     subject = (*of_commit, "run ", Name(header.id), " of ", Name(header.suite), made)
     attention = "" if report.summary.exit_code is ExitCode.OK else "🚨 Needs attention: "
-    lost = _fates(report, view, *_LOST)
+    lost, said = _fates(report, view, *_LOST), outcome(report, over_releases=over is not None)
     results = _sections(report)
     if over is not None or (not full and len(report.sections) > MOST_SHOWN):
         results = [Fold(f"Of {plural(len(report.sections), 'model or device', 'models and devices')}", results)]
     return Page(
         marker=("report", header.suite_name),
         title=view.title(header.suite),
-        verdict=f"{attention}{f'{releases_verdict(over)} ' if over else ''}{outcome(report)}",
+        verdict=f"{attention}{f'{releases_verdict(over)} ' if over else ''}{said}",
         parts=(
             *opening(subject, next_steps(report, folder), view),
             Warnings(notes_of(report)),

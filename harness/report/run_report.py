@@ -265,8 +265,8 @@ def outcome_text(row: Row) -> str:
     return f"{MARKS[verdict]} {interval_text(estimate.ratio, estimate.low, estimate.high)}"
 
 
-def verdict(report: Report) -> str:
-    """The whole run in one sentence."""
+def verdict(report: Report, *, over_releases: bool = False) -> str:
+    """The whole run in one sentence; over releases, no case is compared with the baseline's first one."""
     summary = report.summary
     against = f" than {report.baseline}"
     compared = {
@@ -274,12 +274,12 @@ def verdict(report: Report) -> str:
         "slower": f"slower{'' if summary.faster else against}",
         "unchanged": f"the same within {share(report.floor)}",
         "unclear": "unclear",
-        "same": "identical to another variant",
-        "peers": "of other engines",
     }
+    found_of = {"measured": "measured"} if over_releases else compared
+    found_of |= {"same": "identical to another variant", "peers": "of other engines"}
     lost, found, quiet = (
         [f"{number} {words}" for name, words in table.items() if (number := getattr(summary, name))]
-        for table in (_LOST, compared, _QUIET)
+        for table in (_LOST, found_of, _QUIET)
     )
     if not summary.measured:
         parts = ["nothing was measured", *lost, *quiet]

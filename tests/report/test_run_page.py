@@ -308,6 +308,7 @@ def test_a_run_of_many_releases_is_one_table_with_its_steps_and_failures() -> No
     assert "- `softmax/stock@local-sync`: 28.1 [" in comment and "times as slow from 3.4.0 to 3.5.0" in comment
     assert "- 3.10.0 to 3.11.0: `norm/stock@local-sync`: wrong output: its output 0 differs" in comment
     assert ": 3 lines over 12 releases: 1 step, up to 28.1 times; 2 lines fail or are wrong" in comment
+    assert " measured" in comment and "than stock" not in comment
     full = render(run, "markdown", full=True)
     assert "| line |" in full and "<summary>Of 3 models and devices</summary>" in full and "Failed Cases" in full
     found = json.loads(render(run, "json"))
