@@ -345,14 +345,17 @@ def _flags(finding: Finding, field: Field) -> Iterator[str]:
         return
     yield f"## Flags of {' and '.join(sorted({each.release for each in tried}))}"
     ran = {each.flags for each in tried if each.verdict != "failed"}
-    yield f"{plural(len(ran), 'set')} of flags beside none, on {' and '.join(sorted({each.cpu for each in tried}))}:"
+    cpus = sorted({each.cpu for each in tried})
+    yield f"{plural(len(ran), 'set')} of flags beside none, on {' and '.join(cpus)}:"
     faster = [each for each in tried if each.verdict == "faster" and (each.ratio or 1.0) < 1 / (1 + FLOOR)]
     faster.sort(key=lambda each: ([step.line for step in finding.steps].index(each.line), each.ratio or 1.0))
     rows = [
-        [name(each.line), name(" ".join(each.flags)), interval_text(each.ratio, each.low, each.high)]
+        [name(each.line), name(" ".join(each.flags)), interval_text(each.ratio, each.low, each.high), each.cpu]
         for each in faster[:_MOST_FLAGS]
     ]
-    yield table(["case", "flags", "time to that without"], rows) if rows else "None makes it faster by a tenth."
+    heads = ["case", "flags", "time to that without", *(["on"] if len(cpus) > 1 else [])]
+    rows = [row[: len(heads)] for row in rows]
+    yield table(heads, rows) if rows else "None makes it faster by a tenth."
 
 
 def _upstream(report: Report | None) -> Iterator[str]:
