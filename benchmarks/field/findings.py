@@ -32,6 +32,7 @@ BUDGET_S = 8
 _MUCH = 0.2
 # What a dispatch without a time is chosen last by: it says where the IR differs and not how, or that nothing does.
 _VAGUE = (VAGUE, SAME_CODE)
+_CALLED, _IS_CALLED = "a contraction", "a generic sum of products"  # In explanations of earlier days, and now
 _NUMBERS = re.compile(r"\d+(?:, \d+)*")
 
 
@@ -276,7 +277,8 @@ def _explain(step: Step) -> None:
 def _kept(step: Step) -> tuple[Explanation | None, str]:
     folder = EXPLAINED / _slug(step)
     if EXPLANATION.is_at(folder):
-        return EXPLANATION.load(folder), ""
+        text = (folder / EXPLANATION.file).read_text().replace(_CALLED, _IS_CALLED)
+        return EXPLANATION.parse(text, str(folder / EXPLANATION.file)), ""
     return None, read_json(folder / "reason.json") or ""
 
 

@@ -374,14 +374,14 @@ def _reproduction(slug: str, field: Field) -> Iterator[str]:
         )
         return
     yield "## Reproduce"
-    facts = read_json(folder / FACTS)
+    facts, program = read_json(folder / FACTS), next(folder.glob("model.*"))
     yield (
-        f"[{SCRIPT}]({folder.name}/{SCRIPT}) with [model.mlir]({folder.name}/model.mlir) beside it shows "
+        f"[{SCRIPT}]({folder.name}/{SCRIPT}) with [{program.name}]({folder.name}/{program.name}) beside it shows "
         f"{name(facts['line'])}, the largest whose program is small:"
     )
     yield fenced((folder / SCRIPT).read_text(), "sh")
-    if (program := folder / "model.mlir").stat().st_size < _MOST_BYTES:
-        yield details("model.mlir", fenced(program.read_text(), "mlir"))
+    if program.stat().st_size < _MOST_BYTES:
+        yield details(program.name, fenced(program.read_text(), "mlir"))
     for each in field.reproduced:
         if each.slug == slug:
             said = f"{ratio_text(each.plain)} times, which " if each.plain else ""

@@ -41,6 +41,7 @@ from harness.store.folders import COMPARISON, folder_names
 from harness.toolchain import get_toolchains
 
 SCRIPT, FACTS = "reproduce.sh", "step.json"
+SHORT = "model.short.mlir"  # Its program without its weights
 REPRODUCED = KEPT / "reproduced.json"
 _MEDIAN = re.compile(r"_median\s+([\d.]+) (ns|us|ms|s)\b")
 _UNITS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
@@ -103,6 +104,7 @@ def write_script(finding: Finding, runs: Sequence[Measured]) -> bool:
         shutil.rmtree(folder, ignore_errors=True)
         script = write_reproducer(folder, base=(side, base), head=(side, head), measured=run.judged[key])
         draw_inputs(script, find_model(side, base)[1])
+        shorten_weights(script)
         if _keep_small(folder, asdict(step), _LARGEST_BYTES):
             return True
     return False
@@ -132,6 +134,8 @@ def write_fault_script(fault: Fault, run: Measured) -> bool:
                 file.unlink()
         elif fault.state == "fails":
             draw_inputs(script, find_model(side, head)[1])
+        if fault.state == "fails":
+            shorten_weights(script)
         before = good[-1].toolchain if good else ""
         facts = {"line": line, "before": before, "after": releases[-1], "state": fault.state}
         if _keep_small(folder, facts, _LARGEST_WRONG_BYTES):
@@ -149,6 +153,34 @@ random.seed(0)
 {lines}
 END
 """
+
+
+_WHOLE = """
+# Its weights repeat their first 512 bytes, so that they need not lie beside it.
+"${PYTHON:-python3}" - <<'END'
+import re
+
+whole = lambda found: f'"0x{found[1]}{(found[2] * (int(found[3]) // 512 + 1))[: 2 * int(found[3])]}"'
+short = open('model.short.mlir').read()
+open('model.mlir', 'w').write(re.sub(r'"0x(\\w{8})(\\w{1024})[+](\\d+)"', whole, short))
+END
+"""
+_WEIGHTS = re.compile(r'"0x(\w{8})(\w{1024})(\w{1024,})"')  # Of a resource: its alignment, then its bytes
+
+
+def shorten_weights(script: Path) -> None:
+    """Let a script make the large weights of its program anew, so that they need not lie in its text."""
+    program = script.with_name("model.mlir")
+    try:
+        text = program.read_text()
+    except UnicodeDecodeError:  # bytecode
+        return
+    short, count = _WEIGHTS.subn(lambda found: f'"0x{found[1]}{found[2]}+{512 + len(found[3]) // 2}"', text)
+    if count:
+        program.unlink()
+        program.with_name(SHORT).write_text(short)
+        place = 'cd "$(dirname "$0")"\n'
+        script.write_text(script.read_text().replace(place, place + _WHOLE))
 
 
 def shows(finding: Finding) -> bool:
