@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from benchmarks.field.findings import Change, Fault, faults_of, findings_of, found_steps
 from benchmarks.field.parts import is_control
-from benchmarks.field.reproduce import draw_inputs, shown
+from benchmarks.field.reproduce import draw_inputs, shorten_weights, shown
 from benchmarks.field.upstream import Report, known_reports
 from harness.models.inputs import Argument
 from harness.records.comparison import Verdict
@@ -126,6 +126,20 @@ def test_a_script_draws_its_large_inputs_and_keeps_the_others(tmp_path: Path) ->
     assert set(np.fromfile(tmp_path / "input3.bin", "i1")) == {*range(-3, 8)}
     assert (tmp_path / "input4.bin").stat().st_size == 36_000
     assert not (tmp_path / "input0.npy").exists()
+
+
+def test_a_script_makes_large_weights_of_their_first_bytes(tmp_path: Path) -> None:
+    small, large = "0x04000000" + "ab" * 100, "0x04000000" + "0123456789abcdef" * 64
+    program = f'{{-# dialect_resources: {{ builtin: {{ a: "{small}", b: "{large}{"ff" * 1500}" }} }} #-}}'
+    (tmp_path / "model.mlir").write_text(program)
+    script = tmp_path / "reproduce.sh"
+    script.write_text('#!/bin/sh\nset -e\ncd "$(dirname "$0")"\ncat model.mlir\n')
+    shorten_weights(script)
+    assert (tmp_path / "model.short.mlir").stat().st_size < 2000
+    assert not (tmp_path / "model.mlir").exists()
+    done = subprocess.run(["sh", str(script)], capture_output=True, text=True, check=True)
+    again = (large[10:] * 4)[: 2 * (512 + 1500)]
+    assert done.stdout == program.replace(large + "ff" * 1500, f"0x04000000{again}")
 
 
 @pytest.mark.parametrize(

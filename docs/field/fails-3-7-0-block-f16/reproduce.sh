@@ -1,0 +1,59 @@
+#!/bin/sh
+# block-f16/stock@host-threads under IREE 3.7.0: iree-run-module was ended by SIGSEGV.
+# Found on AMD EPYC (AuthenticAMD 25/17, znver4, AVX-512 BF16 VNNI), 2026-11-29.
+#
+# Run it with `sh reproduce.sh`: it installs IREE's releases with pip, into environments beside itself.
+# For tools of your own give their folders, as in `BASE=$HOME/iree-build/tools HEAD=... sh reproduce.sh`.
+set -e
+cd "$(dirname "$0")"
+
+# Its weights repeat their first 512 bytes, so that they need not lie beside it.
+"${PYTHON:-python3}" - <<'END'
+import re
+
+whole = lambda found: f'"0x{found[1]}{(found[2] * (int(found[3]) // 512 + 1))[: 2 * int(found[3])]}"'
+short = open('model.short.mlir').read()
+open('model.mlir', 'w').write(re.sub(r'"0x(\w{8})(\w{1024})[+](\d+)"', whole, short))
+END
+
+# Inputs with the mean and the spread of those that it was measured with, drawn anew.
+"${PYTHON:-python3}" - <<'END'
+import random, struct
+
+random.seed(0)
+open('input0.bin', 'wb').write(struct.pack('<65536e', *(random.gauss(0.004, 1) for _ in range(65536))))
+END
+
+if [ -z "$BASE" ]; then
+  "${PYTHON:-python3}" -m venv iree-3.6.0
+  iree-3.6.0/bin/python -m pip install --quiet iree-base-compiler==3.6.0 iree-base-runtime==3.6.0
+  BASE=iree-3.6.0/bin
+fi
+
+if [ -z "$HEAD" ]; then
+  "${PYTHON:-python3}" -m venv iree-3.7.0
+  iree-3.7.0/bin/python -m pip install --quiet iree-base-compiler==3.7.0 iree-base-runtime==3.7.0
+  HEAD=iree-3.7.0/bin
+fi
+
+echo '== IREE 3.6.0'
+"$BASE"/iree-compile model.mlir -o base.vmfb --iree-hal-target-device=local \
+  --iree-hal-local-target-device-backends=llvm-cpu --iree-llvmcpu-target-cpu=host \
+  --iree-vm-bytecode-module-strip-source-map --iree-hal-executable-debug-level=0 \
+  --iree-llvmcpu-debug-symbols=false --iree-vm-emit-polyglot-zip=true
+"$BASE"/iree-run-module --module=base.vmfb --device=local-task --function=main --input=256x256xf16=@input0.bin \
+  --task_topology_group_count=2 ||
+  echo "iree-run-module ended with status $?"
+
+echo '== IREE 3.7.0'
+"$HEAD"/iree-compile model.mlir -o head.vmfb --iree-hal-target-device=local \
+  --iree-hal-local-target-device-backends=llvm-cpu --iree-llvmcpu-target-cpu=host \
+  --iree-vm-bytecode-module-strip-source-map --iree-hal-executable-debug-level=0 \
+  --iree-llvmcpu-debug-symbols=false --iree-vm-emit-polyglot-zip=true
+"$HEAD"/iree-run-module --module=head.vmfb --device=local-task --function=main --input=256x256xf16=@input0.bin \
+  --task_topology_group_count=2 ||
+  echo "iree-run-module ended with status $?"
+
+echo 'Compare what iree-run-module says of the outputs above. block-f16/stock@host-threads under IREE
+3.7.0: iree-run-module was ended by SIGSEGV. Found on AMD EPYC (AuthenticAMD 25/17, znver4, AVX-512
+BF16 VNNI), 2026-11-29.'
