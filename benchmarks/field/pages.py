@@ -84,7 +84,7 @@ def _index(field: Field, maps: Sequence[Path]) -> str:
         "newest release, to that before the step, later steps included. `make field OUT=FOLDER` measures it again on "
         "any machine"
     )
-    intro += f"; the figures are [Parquet tables]({_tables()})." if IS_COMMITTED else "."
+    intro += f"; the figures are [Parquet tables]({os.path.relpath(KEPT, PAGES)})." if IS_COMMITTED else "."
     pictures = [f"![{_DEVICES[file.stem.removeprefix('map-')]}: cases x releases]({file.name})" for file in maps]
     return (
         blocks(
@@ -106,10 +106,6 @@ def _index(field: Field, maps: Sequence[Path]) -> str:
         )
         + "\n"
     )
-
-
-def _tables() -> Path:
-    return Path(os.path.relpath(KEPT, PAGES))
 
 
 def _findings(field: Field, direction: str) -> Iterator[str]:
@@ -345,35 +341,32 @@ def _flags(finding: Finding, field: Field) -> Iterator[str]:
         return
     yield f"## Flags of {' and '.join(sorted({each.release for each in tried}))}"
     ran = {each.flags for each in tried if each.verdict != "failed"}
-    cpus = sorted({each.cpu for each in tried})
-    yield f"{plural(len(ran), 'set')} of flags beside none, on {' and '.join(cpus)}:"
+    yield f"{plural(len(ran), 'set')} of flags beside none, on {' and '.join(sorted({each.cpu for each in tried}))}:"
     faster = [each for each in tried if each.verdict == "faster" and (each.ratio or 1.0) < 1 / (1 + FLOOR)]
     faster.sort(key=lambda each: ([step.line for step in finding.steps].index(each.line), each.ratio or 1.0))
+    heads = ["case", "flags", "time to that without", "on"]
     rows = [
         [name(each.line), name(" ".join(each.flags)), interval_text(each.ratio, each.low, each.high), each.cpu]
         for each in faster[:_MOST_FLAGS]
     ]
-    heads = ["case", "flags", "time to that without", *(["on"] if len(cpus) > 1 else [])]
-    rows = [row[: len(heads)] for row in rows]
     yield table(heads, rows) if rows else "None makes it faster by a tenth."
 
 
 def _upstream(report: Report | None) -> Iterator[str]:
     yield f"{told(report)}."
-    if report is None or report.near:
+    if IS_COMMITTED and (report is None or report.near):  # nobody searched for those of one's own machine
         yield SEARCHED
 
 
 def _reproduction(slug: str, field: Field) -> Iterator[str]:
     folder = PAGES / slug
+    yield "## Reproduce"
     if not (folder / SCRIPT).is_file():
-        yield "## Reproduce"
         yield (
             "No plain commands lie here, as no case of it is small enough or its run is not at hand; "
             "`harness export suites/field.toml MODEL` writes its program."
         )
         return
-    yield "## Reproduce"
     facts, program = read_json(folder / FACTS), next(folder.glob("model.*"))
     yield (
         f"[{SCRIPT}]({folder.name}/{SCRIPT}) with [{program.name}]({folder.name}/{program.name}) beside it shows "

@@ -179,8 +179,7 @@ def shorten_weights(script: Path) -> None:
     if count:
         program.unlink()
         program.with_name(SHORT).write_text(short)
-        place = 'cd "$(dirname "$0")"\n'
-        script.write_text(script.read_text().replace(place, place + _WHOLE))
+        _begin_with(script, script.read_text(), _WHOLE)
 
 
 def shows(finding: Finding) -> bool:
@@ -210,8 +209,13 @@ def draw_inputs(script: Path, arguments: Sequence[Argument]) -> None:
                 drawn.append(f"open('{raw}', 'wb').write({drawing})")
                 file.unlink()
     if drawn:
-        place = 'cd "$(dirname "$0")"\n'
-        script.write_text(text.replace(place, place + _DRAW.format(lines="\n".join(drawn))))
+        _begin_with(script, text, _DRAW.format(lines="\n".join(drawn)))
+
+
+def _begin_with(script: Path, text: str, commands: str) -> None:
+    """Write a script, with what it does first once it is in its folder."""
+    place = 'cd "$(dirname "$0")"\n'
+    script.write_text(text.replace(place, place + commands))
 
 
 def _drawing(argument: Argument) -> str | None:
